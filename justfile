@@ -16,9 +16,9 @@ crash-states log="10000000" engine="8000000":
 
 # Runs random histories of names whose generations change, against a model: the commands alone, an engine with restarts, and 1 % of them in a host with a replica. Minutes.
 generations histories="100000":
-    MAYHAP_GENERATIONS={{histories}} cargo test --release -p mayhap-command --lib no_member_is_ever_denied -- --nocapture
+    MAYHAP_GENERATIONS={{histories}} cargo test --release -p mayhap-command --lib no_false_negative_during -- --nocapture
     MAYHAP_GENERATIONS={{histories}} cargo test --release -p mayhap-engine --lib no_false_negative_after -- --nocapture
-    MAYHAP_GENERATIONS=$(({{histories}} / 100)) cargo test -p mayhap-module --test in_a_host what_is_added_while -- --nocapture
+    MAYHAP_GENERATIONS=$(({{histories}} / 100)) cargo test -p mayhap-module --test in_a_host items_added_during -- --nocapture
 
 # Flips one bit at each of N places of a folder's log and snapshot. The start must fail with file and offset, or all data must be intact. Minutes.
 flipped-bits bits="10000":

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- figures: `just readme` writes this table from bench/re
 const END: &str = "<!-- end of figures -->\n";
 
 /// Rivals shown per family: those with the fastest single lookups.
-const RIVALS: usize = 3;
+const RIVALS: usize = 2;
 /// A filter whose rate is lower than requested by more than this factor belongs to another comparison.
 const LOWEST_FPR: f64 = 0.001;
 

@@ -34,15 +34,15 @@ use crate::quantity;
 #[command(after_help = "\
 The distinct items of the input are kept in memory. A tenth of them is held back
 as non-members, which look like the members; the FPR is measured on them. If they
-are too few for the rate, members with one or two altered letters are looked up as
-well; none of those is in the input.
+are too few to measure the rate, members with altered letters are looked
+up as well; those that occur in the input are left out.
 
 All kinds are built and queried in turns, round by round, so that other load on the
 machine affects all of them alike. Times are CPU time per item, the median of the
 rounds. The measured FPR comes with its 95% confidence interval.
 
-By default, every kind that can hold these items is measured; with --deletes,
---grows, --static or --window, only those that suit. A star marks the kind that
+By default, every kind that can hold these items is measured. --deletes, --grows,
+--static and --window measure only the kinds that suit such a set. A star marks the kind that
 `mayhap plan` recommends. A bitmap is measured if all items are integers. The hash
 set is the standard library's, holding the items themselves; its memory is
 computed, not measured.
@@ -54,7 +54,7 @@ Examples:
   mayhap bench --csv email --static users.csv      one column, a static set
   mayhap bench --kinds bloom,cuckoo,ribbon urls.txt
   mayhap bench --items 10M --sort lookup           no file: generated items
-  mayhap bench --json urls.txt                     for programs")]
+  mayhap bench --json urls.txt                     one JSON object")]
 pub(crate) struct Bench {
     /// Target false-positive rate
     #[arg(long, value_name = "RATE", value_parser = quantity::rate, default_value = "1%", allow_hyphen_values = true)]
@@ -62,7 +62,7 @@ pub(crate) struct Bench {
     /// Generate this many items instead of reading files
     #[arg(long, value_name = "N", value_parser = quantity::count, allow_hyphen_values = true, conflicts_with = "files")]
     items: Option<u64>,
-    /// Measure these kinds, separated by commas (default: all that suit)
+    /// Measure these kinds, separated by commas [default: all that suit]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = kind_name::parse)]
     kinds: Vec<KindName>,
     /// Only kinds that support removal
@@ -71,7 +71,7 @@ pub(crate) struct Bench {
     /// Only kinds that grow
     #[arg(long)]
     grows: bool,
-    /// The set never changes: include static kinds, which suit best
+    /// Only kinds for a set that never changes; static kinds suit best
     #[arg(long = "static", conflicts_with_all = ["grows", "deletes"])]
     all_at_once: bool,
     /// Only kinds that forget old items

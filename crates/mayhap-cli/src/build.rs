@@ -47,13 +47,13 @@ use crate::target::Target;
 Each line is an item; the input options select a part of the line instead. A
 repeated line changes nothing.
 
-Without --kind, the kind that `mayhap plan` recommends is used, and standard
-error says which. Without --items, the items are counted first: each is hashed
-once, and the hashes (16 bytes each) are kept until the end of the input. Above
---hash-memory they go to a temporary file next to OUT. The filter is then sized
-for the number of distinct items. With --items, items go straight into the
-filter and no hashes are kept. Two groups of kinds keep the hashes anyway:
-static kinds, and kinds that count copies (kinds with removal, unless --copies).
+Without --kind, the kind that `mayhap plan` recommends is built; a line on
+standard error names it. Without --items, each item is hashed once and the
+hashes (16 bytes each) are kept until the end of the input. Then the filter is
+sized for the number of distinct items. If the hashes need more memory than
+--hash-memory, the rest goes to a temporary file next to OUT. With --items,
+items go straight into the filter, and hashes are kept for two groups of kinds
+only: static kinds, and, without --copies, kinds that count copies.
 
 More items than --items cause a warning with the current false-positive rate, or
 an error if the kind rejects them. OUT is written completely or not at all.
@@ -62,19 +62,19 @@ OUT may be on a server: redis://host:port/NAME. The items then go into one
 filter with that name. All clients of the server can query it: with MF.* on
 mayhap's server and module, with BF.* if you use --format redis-bloom or the
 server has only BF.*. In a cluster, or with --shards, the filter is split into
-shards that are spread over the nodes. The shards use what the server offers
-(see --backend; --backend plain uses strings and works on any Redis), and only
-mayhap's own programs can query them. `mayhap check`, `add`, `info` and the other
+shards that are spread over the nodes. --backend selects how a shard is stored
+(--backend plain stores strings and works on any Redis). Only mayhap's own
+programs can query shards. `mayhap check`, `add`, `info` and the other
 commands recognize both forms by their address. With --force, an existing name
 gets a new filter: the old filter answers until the new one is complete, then
 they are swapped in one step. --format redisson and --format guava write the
 bitmap that Java programs expect.
 
 Examples:
-  mayhap build seen.mayhap urls.txt                1% false positives, sized automatically
-  mayhap build seen.mayhap logs/*.gz --fpr 0.1%    compressed input
+  mayhap build seen.mayhap urls.txt                for the distinct lines, at an FPR of 1%
+  mayhap build seen.mayhap logs/*.gz --fpr 0.1%    compressed input, FPR 0.1%
   seq 1e9 | mayhap build ids.mayhap --items 1e9    streamed: only the filter is in memory
-  mayhap build block.mayhap list.txt --static      smallest: no items are added later
+  mayhap build block.mayhap list.txt --static      no items are added later: smallest
   mayhap build live.mayhap ids.txt --deletes       items can be removed later
   mayhap build bad.mayhap --csv email users.csv --kind ribbon
   mayhap build phones.mayhap phones.txt --items 1e9 --range 13000000000..19999999999
@@ -98,19 +98,19 @@ pub(crate) struct Build {
     /// The seed of the hash; only filters with the same seed can be merged [default: 0]
     #[arg(long, value_name = "N", value_parser = quantity::count, conflicts_with = "untrusted")]
     seed: Option<u64>,
-    /// Count duplicates: an item added twice must be removed twice (only kinds that count copies)
+    /// Store a repeated line as another copy, which must be removed separately (only kinds that count copies)
     #[arg(long)]
     copies: bool,
-    /// Memory for the hashes that are kept; further hashes go to a temporary file next to OUT
+    /// Memory limit for kept hashes; more hashes go to a temporary file next to OUT
     #[arg(long, value_name = "BYTES", value_parser = quantity::bytes, default_value = "512MiB")]
     hash_memory: u64,
-    /// Write another program's format, sized as that program does: guava, dcso, redis-bloom, …
+    /// Write another program's format, and choose the size as that program does: guava, dcso, redis-bloom, …
     #[arg(long, value_name = "FORMAT", conflicts_with_all = ["kind", "untrusted", "seed", "copies", "probes", "deletes", "grows", "all_at_once", "window", "range"])]
     format: Option<Format>,
     /// How that program turns items into bytes: utf8, i64le, kryo5, … (never guessed; most formats require it)
     #[arg(long, value_name = "ENCODING", requires = "format")]
     items_as: Option<ItemEncoding>,
-    /// Threads that read and hash [default: one per core]; the resulting filter is the same
+    /// Number of threads that read and hash [default: one per core]; it does not change the filter
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZero<usize>>,
     /// Replace OUT if it exists
@@ -124,10 +124,10 @@ pub(crate) struct Build {
     /// Print the result as one JSON object on standard output
     #[arg(long)]
     json: bool,
-    /// On a server: the number of shards, a power of two [default: one filter; in a cluster 64 shards, or more if they would be large]
+    /// On a server: split the filter into N shards, a power of two [default: no shards; in a cluster 64, or more if 64 would be too large]
     #[arg(long, value_name = "N", conflicts_with = "format")]
     shards: Option<u32>,
-    /// On a server: where the items are stored [default: as the existing filter, or the best the server supports]
+    /// On a server: how items are stored [default: as in the existing filter; for a new one, the first of these that the server supports]
     #[arg(long, value_name = "BACKEND", value_enum, conflicts_with = "format")]
     backend: Option<far::BackendName>,
     #[command(flatten)]

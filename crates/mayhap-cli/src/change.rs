@@ -66,11 +66,11 @@ pub(crate) struct Add {
     server: RemoteArgs,
     /// Skip items that are maybe in the filter already, instead of storing another copy
     ///
-    /// Do not use it if items are removed later: an item skipped because of a false positive was never stored, and is
-    /// lost when the other item is removed.
+    /// Do not use it if items are removed later. An item that was skipped because of a false positive shares its entry with
+    /// another item: when that item is removed, both get the answer `no`.
     #[arg(long)]
     new_only: bool,
-    /// Threads that read and hash [default: one per core]; the resulting filter is the same
+    /// Number of threads that read and hash [default: one per core]; it does not change the filter
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZero<usize>>,
 }

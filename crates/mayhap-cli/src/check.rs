@@ -31,9 +31,10 @@ use crate::{Verdict, health, output, quantity};
 /// Print the lines that are maybe in a filter, or those that are certainly not
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A printed line is maybe in the filter; the filter's false-positive rate says how
-often that is wrong. A line that is not printed is certainly not in the filter.
-With -v it is the other way round.
+A printed line is maybe in the filter. A line that is not printed is certainly not
+in it. Some printed lines are false positives: the false-positive rate is the share
+of non-members that are printed. With -v, only lines that are certainly not in the
+filter are printed.
 
 An item is the bytes of a line without the line ending. Some filters of other
 programs hold numbers; they accept only lines that are numbers. Any other line
@@ -49,12 +50,13 @@ changes, the command stops with an error; lines printed before that are correct.
 
 FILTER may be on a server: redis://host:port/NAME. The type of the filter is
 detected: a filter of the server (BF.*, CF.*, MF.*), a sharded filter, or a
-Redisson filter (set --items-as to its codec). A bitmap of your own needs
---as guava. If the server cannot answer for a line, the line is not ready: it is
-not printed, with or without -v, and the command counts such lines and ends with
-an error; --annotate prints `not-ready`. When a server is down, lines become not
-ready after at most 5 seconds. Later lines try the server again, briefly, until
-it is back.
+Redisson filter (set --items-as to its codec). A bitmap that a program filled at
+Guava's positions needs --as guava.
+
+If the server cannot answer for a line, the line is not ready: it is printed neither
+with nor without -v (--annotate prints `not-ready`). The command counts such lines
+and ends with an error. When a server is down, lines become not ready after at most
+5 seconds. The server is tried again for later lines, briefly, until it is back.
 
 Exit codes: 0 a line was selected, 1 no line was selected, 2 error.
 
@@ -86,10 +88,10 @@ pub(crate) struct Check {
     /// Print nothing, and stop at the first selected line: the exit code is the answer
     #[arg(short, long, conflicts_with_all = ["count", "json", "annotate"])]
     quiet: bool,
-    /// Check this item (repeatable); files are then read only if they are named
+    /// Check this item; may be given more than once. Standard input is then read only if FILE is `-`
     #[arg(long, value_name = "TEXT")]
     item: Vec<OsString>,
-    /// Print all lines, each after its answer and a tab: prints `mayhap` (maybe a member) or `no`
+    /// Print every line after its answer and a tab; the answer is `mayhap` (maybe a member) or `no`
     #[arg(long, visible_alias = "tag", conflicts_with = "count")]
     annotate: bool,
     /// Print each line after its line number in its file
@@ -104,10 +106,10 @@ pub(crate) struct Check {
     /// Treat a line that is not a valid item (text where the filter holds numbers) as not in the filter
     #[arg(long)]
     allow_misfits: bool,
-    /// Threads to use [default: one per core]
+    /// Number of threads [default: one per core]
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZero<usize>>,
-    /// Print only the number of lines that are maybe and not in the filter, as one JSON object
+    /// Print only counts, as one JSON object: lines with each answer, and expected false positives
     #[arg(long, conflicts_with = "annotate")]
     json: bool,
     #[command(flatten)]

@@ -22,10 +22,10 @@ use crate::{Verdict, output, whole_file};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Any filter that can be read can be written as a mayhap file, which opens fast, has a
-checksum and stores the encoding of the items. It can be written in its own or
-another format if both hash and place items the same way: the layouts of binary
-fuse filters, DCSO plain and gzipped, bits-and-blooms binary and JSON, RedisBloom's
-dumps, a column of a Parquet file and the blob.
+checksum and stores the encoding of the items. It can be written in another format
+only if both formats hash and place items the same way. These do: the layouts of
+binary fuse filters; DCSO plain and gzipped; bits-and-blooms binary and JSON;
+RedisBloom's dumps and RDB values; a column of a Parquet file and `sbbf`.
 
 All other conversions are rejected, because a filter cannot be rehashed without its
 items. Build it from the items: `mayhap build OUT ITEMS --format FORMAT`.
@@ -40,7 +40,7 @@ Examples:
   mayhap convert dump.rdb seen.mayhap --to mayhap --rdb-key seen
   mayhap convert fuse.bin fuse.go --from fuse-c --to fuse-go
   mayhap convert orders.parquet customer.sbbf --to sbbf --column customer
-  mayhap convert seen.mayhap seen.bf --to redis-bloom     if it came from there
+  mayhap convert seen.mayhap seen.bf --to redis-bloom     if it was RedisBloom's
   mayhap convert bits.bin seen.mayhap --to mayhap --from redisson \\
       --redisson-config config.txt --items-as kryo5")]
 pub(crate) struct Convert {

@@ -29,15 +29,15 @@ use crate::{Verdict, output};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Positions and contents come from the code that answers lookups. The secret key of a
-filter built with --untrusted is never shown, but show explanations of such a
-filter only to people who may read the filter.
+filter built with --untrusted is never shown. Positions can help an attacker too, so
+show such an explanation only to people who may read the filter.
 
 FILTER may be in a server: redis://host:port/NAME, an MF.*, BF.* or CF.* filter. The
 whole filter is read, as with `mayhap pull`, which needs permission to dump. For a
 sharded filter, give the name of the shard.
 
-A maybe cannot tell a member from a non-member with the same positions. The
-explanation shows how many non-members currently get a maybe.
+After a maybe, the explanation cannot tell whether the item is a member: a non-member
+can have the same positions. It shows how many non-members currently get a maybe.
 
 Exit codes: 0 maybe (for at least one ITEM), 1 no, 2 error.
 
@@ -55,7 +55,7 @@ pub(crate) struct Explain {
     /// The filter: a .mayhap file, a file of another program, or redis://host[:port]/NAME
     #[arg(value_name = "FILTER", value_parser = place::parser())]
     filter: Place,
-    /// Items to look up; each - is one line of standard input
+    /// Items to look up; `-` reads one line of standard input as an item
     #[arg(value_name = "ITEM", required = true, allow_negative_numbers = true)]
     items: Vec<OsString>,
     /// ITEM is given as bytes, two hexadecimal digits each

@@ -17,7 +17,7 @@ pub(crate) fn over_capacity(inserted: u64, capacity: u64, expected_fpr: f64, tar
     let rates =
         format!("the false-positive rate is {}, not {}", say::rate(expected_fpr), say::rate(target_fpr));
     if inserted <= capacity {
-        return format!("over its rate: {rates}");
+        return format!("above its target rate: {rates}");
     }
     let times = inserted as f64 / capacity as f64;
     let more = if times < 2.0 {

@@ -36,8 +36,8 @@ the whole file. Without --fill, info is fast at any size.
 (A quotient, growing or d-left filter is always read in full.)
 
 For a filter in a server (redis://host:port/NAME), info shows its type and what the
-server reports about it; for a sharded filter, how full the shards are and which
-are not ready.
+server reports about it. For a sharded filter it also shows how full the shards are
+and which of them are not ready.
 
 Secret keys are never shown. For a Parquet file, info lists the filters in it; use
 --column to describe one.

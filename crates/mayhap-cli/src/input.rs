@@ -66,7 +66,7 @@ pub(crate) struct InputArgs {
     /// The item is field N of each line, counted from 1; fields are separated by blanks, or by -t
     #[arg(help_heading = HEADING, short, long, value_name = "N", group = "item_field")]
     key: Option<NonZero<usize>>,
-    /// The byte that separates fields for -k (empty fields then count) and --csv: `,`, `;`, `tab` [default for --csv: `,`]
+    /// The byte that separates fields, for -k and --csv: `,`, `;`, `tab` [default for --csv: `,`]; two in a row enclose an empty field
     #[arg(help_heading = HEADING, short = 't', long, value_name = "C", value_parser = delimiter, requires = "item_field", conflicts_with = "jsonl")]
     delimiter: Option<u8>,
     /// The item is this CSV column: its name in the first line, or its number counted from 1

@@ -54,7 +54,7 @@ use clap::{Parser, Subcommand};
 
 use crate::error::CliError;
 
-/// Membership filters: has this item been seen before? "No" is certain; "maybe" is wrong at most as often as you allow.
+/// Membership filters: has this item been seen before? "No" is certain. "Maybe" can be wrong; you choose how often.
 #[derive(Parser)]
 #[command(name = "mayhap", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
@@ -65,10 +65,10 @@ Examples:
   mayhap serve                                     run a server for Redis clients
   mayhap plan --items 1e9 --fpr 1%                 choose a kind of filter and its size
   mayhap build seen.mayhap urls.txt.gz             build a filter from these lines
-  mayhap check seen.mayhap more.txt                print lines that may be in it
-  mayhap check -v seen.mayhap more.txt             print lines that are not in it
+  mayhap check seen.mayhap more.txt                print lines that are maybe in it
+  mayhap check -v seen.mayhap more.txt             print lines that are certainly not in it
   mayhap uniq urls.txt > distinct.txt              print every line once
-  mayhap info seen.mayhap                          show its fill and error rate
+  mayhap info seen.mayhap                          show its fill and false-positive rate
   mayhap push seen.mayhap redis://host:6399/seen   copy it into a running server
   mayhap bench urls.txt                            measure every kind on your file
   mayhap man --dir ~/.local/share/man/man1         install the manual pages")]

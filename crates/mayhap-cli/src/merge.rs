@@ -23,9 +23,10 @@ use crate::target::Target;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 All filters must have the same kind, size and seed: build them with the same
---kind, --items, --fpr and --seed. The result is as large as each input, so choose
---items for the items of all filters. In kinds that count copies, the item count is
-the sum of the inputs; in the others it is estimated from the fill.
+--kind, --items, --fpr and --seed. The result is as large as one input, so --items
+must be the number of items in all filters together. In kinds that count copies, the
+item count of the result is the sum of the inputs; in the others it is estimated from
+the fill.
 
 bloom, blocked-bloom, counting-bloom, d-left, quotient, gcs and bitmap can be
 merged; dual-bloom only if nothing was removed. The others cannot.

@@ -29,7 +29,7 @@ pub(crate) struct NeedsArgs {
     /// All items are known when the filter is built; none are added later
     #[arg(long = "static", conflicts_with_all = ["grows", "deletes"])]
     pub(crate) all_at_once: bool,
-    /// The input is endless: only the latest --items of it count
+    /// The input has no end: only the latest --items of it count, older items are forgotten
     #[arg(long, conflicts_with_all = ["grows", "deletes", "all_at_once"])]
     pub(crate) window: bool,
     /// Untrusted users choose the items: use a keyed hash, so that they cannot craft false positives

@@ -34,7 +34,7 @@ are optimal: half of its bits are set, and its FPR is 1 in 2^K.
 Formats of numbers:
   items   1e9   1_000_000   1,000,000   10M
   rates   0.01   1%   1-in-1M   1e-6
-  memory  64MiB   64M (the same)   64MB (64 million)   1e9
+  memory  64MiB or 64M (64 * 1024 * 1024)   64MB (64 million)   1e9
 
 Examples:
   mayhap plan --items 1e9 --fpr 1%                   how much memory?
@@ -42,27 +42,27 @@ Examples:
   mayhap plan --fpr 0.1% --memory 512MiB             how many items?
   mayhap plan --items 1e9 --fpr 1% --deletes         items come and go
   mayhap plan --items 1e6 --fpr 1% --static          the set never changes
-  mayhap plan --items 1e6 --fpr 1% --grows           the number is a guess
-  mayhap plan --items 1e6 --fpr 1% --window          seen among the last million?
+  mayhap plan --items 1e6 --fpr 1% --grows           the number is an estimate
+  mayhap plan --items 1e6 --fpr 1% --window          only the last million count
   mayhap plan --items 1e6 --memory 1MiB --probes 4   what FPR?
   mayhap plan --items 1e6 --fpr 1% --kind cuckoo     the cost of this kind
-  mayhap plan --items 1e6 --fpr 1% --json            for programs
+  mayhap plan --items 1e6 --fpr 1% --json            one JSON object
   mayhap plan --items 1e6 --fpr 1% --plot plan.svg   a picture of all kinds
   mayhap plan --items 1e9 --fpr 1% --range 13000000000..19999999999
-                                                     phone numbers: a bitmap!")]
+                                                     integers: a bitmap")]
 pub(crate) struct Plan {
     #[command(flatten)]
     asked: NeedsArgs,
     /// Show the cost of this kind only: bloom, blocked-bloom, cuckoo, binary-fuse, …, as for `mayhap build`
     #[arg(long, value_name = "KIND", value_parser = kind_name::parse)]
     kind: Option<KindName>,
-    /// Several threads insert at the same time
+    /// Several threads of a program insert at the same time
     #[arg(long)]
     threads: bool,
     /// Items are strings of about this many bytes (matters for a hash set)
     #[arg(long, value_name = "BYTES", value_parser = small_count, conflicts_with = "range", allow_hyphen_values = true)]
     item_bytes: Option<u32>,
-    /// Lookups of non-members per day
+    /// Lookups of non-members per day, to estimate the false positives per day
     #[arg(long, value_name = "N", value_parser = quantity::count, allow_hyphen_values = true)]
     lookups: Option<u64>,
     /// Draw FPR against load and size against FPR for all kinds

@@ -30,8 +30,8 @@ deletes it. Changes missing from the log may affect any name; then all names cou
 as lost, except those created after the last missing change. If names are lost and
 it is unknown which, every name that does not exist answers NOTREADY as well.
 
-With --accept-loss, no name is marked: names keep the data that is left, and answer
-*no* for members that are lost.
+With --accept-loss, names that lost data keep what is left and answer again, with a
+wrong *no* for members that are lost.
 
 Exit codes: 0 nothing is lost, 1 data is lost, 2 error.
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use mayhap_server::settings::layers::CONFIG_VARIABLE;
-use mayhap_server::settings::table::{Setting, Shape};
+use mayhap_server::settings::table::{Setting, Shape, Shown};
 use mayhap_server::{Running, Server, Settings, logging};
 use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
@@ -19,8 +19,8 @@ const ABOUT: &str = "Serve filters to every Redis client";
 
 const AFTER_HELP: &str = "\
 Every flag except --config, --print-config, --no-http and --load is also an
-environment variable (--max-memory is MAYHAP_MAX_MEMORY) and a key of the TOML file
-(max-memory). A flag overrides a variable, a variable overrides the file. `CONFIG
+environment variable (--max-memory: MAYHAP_MAX_MEMORY) and a key of the TOML file of
+--config (max-memory). A flag overrides a variable, a variable overrides the file. `CONFIG
 SET` changes some settings at run time.
 
 Every change is written to a log in --dir before its reply is sent, so a crash of
@@ -57,11 +57,26 @@ pub(crate) struct Serve {
     flags: Vec<(Setting, Vec<String>)>,
 }
 
+/// The help of a setting, with its default if it has one.
+fn help_of(setting: Setting, defaults: &Settings) -> String {
+    let usual = match setting.get(defaults) {
+        Shown::Number(number) => number.to_string(),
+        Shown::Fraction(fraction) => fraction.to_string(),
+        Shown::Text(text) if !text.is_empty() => text,
+        Shown::Texts(texts) if !texts.is_empty() => texts.join(", "),
+        Shown::Nothing | Shown::Text(_) | Shown::Texts(_) | Shown::Switch(_) => {
+            return setting.help().to_owned();
+        }
+    };
+    format!("{} [default: {usual}]", setting.help())
+}
+
 impl Args for Serve {
     fn augment_args(command: Command) -> Command {
         let mut command = command.about(ABOUT).after_help(AFTER_HELP);
+        let defaults = Settings::of_program();
         for setting in Setting::all() {
-            let arg = Arg::new(setting.name()).long(setting.name()).help(setting.help());
+            let arg = Arg::new(setting.name()).long(setting.name()).help(help_of(setting, &defaults));
             command = command.arg(match setting.shape() {
                 Shape::One => arg.value_name(setting.value_name()).allow_hyphen_values(true),
                 Shape::Many => arg.value_name(setting.value_name()).action(ArgAction::Append),

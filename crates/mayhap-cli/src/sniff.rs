@@ -17,10 +17,10 @@ use crate::{Verdict, output, whole_file};
 /// Detect what format a file is in, and how to open it
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Few formats begin with a signature. The others are recognized by their lengths
-and fields: `could be` is usually right, and several names mean that each is
-possible. LevelDB and rbloom filters and Redisson bitmaps have almost nothing to
-recognize them by: to confirm one, check an item that is known to be in it.
+Few formats begin with a signature. The others are recognized by their lengths and
+fields, and sniff then prints `could be`, which is usually right. If it prints several
+names, each is possible. LevelDB filters, rbloom filters and Redisson bitmaps have
+almost no such fields. To confirm one, look up an item that is in it: `mayhap check`.
 
 In files larger than 1 GiB, only signatures are looked for. Pipes and devices are
 rejected.
@@ -32,7 +32,7 @@ Examples:
   mayhap sniff --json *.bloom
   mayhap sniff urls.txt.gz                        text is recognized, too")]
 pub(crate) struct Sniff {
-    /// Files
+    /// Files to examine
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Print the result as one JSON object

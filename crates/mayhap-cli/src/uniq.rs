@@ -40,25 +40,26 @@ use crate::{interrupt, output, quantity, whole_file};
 Lines are written as they arrive; the input is not sorted. Each line is remembered by a
 64-bit fingerprint, which takes 9 to 11 bytes whatever the length of the line. With a billion
 distinct lines, 97 of 100 runs drop none by mistake. When --memory is used up, all
-fingerprints are shortened in place, which makes room for as many again: first to 32 bits,
-which drops at most 1 new line in 18 million by mistake, then, if --fpr allows it, to 16 bits,
-at most 1 in 1,250. When that is full too, new lines are still kept but not remembered, so
-later copies of them are kept as well. (--strict stops instead.)
+fingerprints are shortened in place to half their length, which makes room for as many again.
+With 32 bits, at most 1 new line in 18 million is dropped by mistake; with 16 bits, at most
+1 in 1,250 (only if --fpr allows it). When that is full too, new lines are written but no
+longer remembered, so their copies are written as well. (--strict stops instead.)
 
 At the end, standard error reports how many lines were kept, how they were remembered, and
 how many were dropped by mistake: the expected number and an upper bound.
 
 With -k, --csv or --jsonl, two lines are duplicates if that field is equal. Whole lines are
 written, CSV lines below their header (except with --count).
-A window forgets lines: a line last seen more than N lines (or that time) ago may be kept
-again, and is certainly kept again after a third more. Each repetition restarts its time.
+With --window, old lines are forgotten: a line that was last seen more than N lines (or
+TIME) ago may be written again, and after a third more than that it certainly is. Each time
+a line is seen, its age starts again at zero.
 
 Examples:
   mayhap uniq urls.txt > distinct.txt
   zcat access.*.gz | mayhap uniq --memory 64MiB --fpr 0.1% > distinct.txt
   tail -f app.log | mayhap uniq                          each message once, immediately
   mayhap uniq --state seen.mayhap today.txt              only lines no earlier run has seen
-  mayhap uniq --window 1h events.fifo                    again if not seen for an hour
+  mayhap uniq --window 1h events.fifo                    again if unseen for an hour
   mayhap uniq --count words.txt | sort -rn | head        the most frequent lines
   mayhap uniq --repeated ids.txt                         only lines that occur twice or more
   mayhap uniq --csv email people.csv                     one row for each address
@@ -69,13 +70,13 @@ Exact result in little memory:
 pub(crate) struct Uniq {
     #[command(flatten)]
     input: InputArgs,
-    /// Memory limit [default: a quarter of the machine's memory; 64MiB for --window TIME]. Below 16MiB, the limit counts the remembered lines only
+    /// Memory limit [default: a quarter of the machine's memory; 64MiB for --window TIME]. A limit below 16MiB applies to the remembered lines only, not to buffers
     #[arg(long, value_name = "BYTES", value_parser = quantity::bytes, allow_hyphen_values = true)]
     memory: Option<u64>,
     /// The share of new lines that may be dropped by mistake after --memory is used up
     #[arg(long, value_name = "RATE", value_parser = quantity::rate, default_value = "1e-6", allow_hyphen_values = true)]
     fpr: f64,
-    /// Stop with an error if --memory is used up and either --fpr would be exceeded or lines could no longer be remembered
+    /// Stop with an error when --memory is used up and new lines could no longer be remembered within --fpr
     #[arg(long)]
     strict: bool,
     /// Remember lines across runs: read FILE if it exists, and write it at the end, also after Ctrl-C
@@ -84,22 +85,22 @@ pub(crate) struct Uniq {
     /// Remember only the last N lines, or only the lines of the last TIME: 1000, 1e6, 30s, 15m, 1h, 7d
     #[arg(long, value_name = "N|TIME", value_parser = window::length, allow_hyphen_values = true)]
     window: Option<WindowLength>,
-    /// At the end, write each line once after its number of occurrences; all distinct lines must fit in --memory
+    /// Write each line once, after the number of its occurrences, at the end of the input; all distinct lines must fit in --memory
     #[arg(short, long, conflicts_with_all = ["state", "window", "suspects", "inverse"])]
     count: bool,
     /// Write only lines that occur more than once, each once
     #[arg(short = 'd', long, conflicts_with_all = ["state", "window", "suspects", "inverse"])]
     repeated: bool,
-    /// Write only the lines that would be dropped
+    /// Write only the lines that are dropped without this flag
     #[arg(short = 'v', long)]
     inverse: bool,
-    /// Write to FILE the lines dropped only because of a shortened fingerprint, for a second, exact pass
+    /// Write the lines that were dropped because of a shortened fingerprint to FILE, to check them exactly later
     #[arg(long, value_name = "FILE", conflicts_with_all = ["window", "inverse"])]
     suspects: Option<PathBuf>,
     /// Write lines as soon as they are read, even if more input is waiting
     #[arg(long)]
     line_buffered: bool,
-    /// Threads that find and hash lines [default: 1]; the output is the same
+    /// Number of threads that find and hash lines [default: 1]; it does not change the output
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<NonZero<usize>>,
     #[command(flatten)]

@@ -21,11 +21,11 @@ use crate::{Verdict, interrupt, output};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A mayhap file has checksums of its header and of its contents. verify reads the
-whole file and detects a single flipped bit. Other commands, such as `check`, check
-only the header of a filter above 16 MiB.
+whole file and detects even a single changed bit. Other commands, such as `check`,
+check only the header of a filter above 16 MiB.
 
 Most files of other programs have no checksum. verify reads them in full and finds
-invalid structures, but not a flipped bit in the contents of a filter.
+invalid structures, but not a changed bit in the contents of a filter.
 
 A filter in a server (redis://host:port/NAME) is read in full, as with `mayhap
 pull`, and then checked; this needs permission to dump. For a sharded filter,

@@ -204,7 +204,7 @@ fn the_table_can_be_sorted_by_other_columns() {
 }
 
 #[test]
-fn few_items_and_odd_ones() {
+fn few_items_and_unusual_items_are_measured() {
     // One item; bytes that are not text; an empty line; no final newline.
     for (name, text) in
         [("one.txt", &b"a\n"[..]), ("odd.txt", b"\xff\xfe\n\n\x80\r\nx"), ("two.txt", b"7\n8")]

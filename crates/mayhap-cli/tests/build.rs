@@ -256,7 +256,9 @@ fn without_a_kind_the_recommended_one_is_built_and_named() {
     let (_, said) = folder.run("build out.mayhap items.txt -f --quiet");
     assert_eq!(said, "");
     // Five thousand items are few enough for a hash set, which is not a filter.
-    assert!(folder.run("build out.mayhap items.txt -f").1.contains("for so small a set, a hash-set of "));
+    assert!(
+        folder.run("build out.mayhap items.txt -f").1.contains("for a set this small, an exact hash-set of ")
+    );
 }
 
 #[test]

@@ -512,12 +512,12 @@ fn large_filter(folder: &Path) -> PathBuf {
 }
 
 /// `check` with a pipe that stays open, after it has answered for one member.
-struct Asking {
+struct RunningCheck {
     child: std::process::Child,
     answers: std::io::BufReader<std::process::ChildStdout>,
 }
 
-impl Asking {
+impl RunningCheck {
     fn begin(folder: &Path, flags: &[&str]) -> Self {
         let mut command = mayhap(folder, &["check", "--annotate", "large.mayhap"]);
         command.args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -562,7 +562,7 @@ fn a_filter_truncated_while_in_use_is_an_error_and_no_crash() {
     let folder = folder("cut");
     for flags in [["-j", "1"], ["-j", "4"]] {
         let path = large_filter(&folder);
-        let asking = Asking::begin(&folder, &flags);
+        let asking = RunningCheck::begin(&folder, &flags);
         let from = fs::metadata(&path).unwrap().len();
         fs::File::options().write(true).open(&path).unwrap().set_len(4_096).unwrap();
         let error = asking.end();
@@ -583,7 +583,7 @@ fn a_filter_overwritten_while_in_use_is_an_error_and_no_false_no() {
     other.insert("one").unwrap();
     let other = other.encode();
     assert_eq!(other.len() as u64, fs::metadata(&path).unwrap().len());
-    let asking = Asking::begin(&folder, &[]);
+    let asking = RunningCheck::begin(&folder, &[]);
     // In place, as `dd conv=notrunc` and `rsync --inplace` do.
     fs::File::options().write(true).open(&path).unwrap().write_all(&other).unwrap();
     assert_eq!(asking.end(), "mayhap: large.mayhap: file was overwritten while it was in use\n");
@@ -594,7 +594,7 @@ fn a_filter_overwritten_while_in_use_is_an_error_and_no_false_no() {
 fn a_filter_whose_file_is_replaced_continues_to_answer() {
     let folder = folder("replaced");
     let path = large_filter(&folder);
-    let mut asking = Asking::begin(&folder, &[]);
+    let mut asking = RunningCheck::begin(&folder, &[]);
     let other = folder.join("other.mayhap");
     file::save(&Filter::Bloom(Bloom::for_capacity(1_000, 0.01, 5).unwrap()), &other).unwrap();
     fs::rename(&other, &path).unwrap();

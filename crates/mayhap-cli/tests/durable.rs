@@ -305,7 +305,7 @@ impl Image {
     }
 
     /// The process that cuts the power on request.
-    fn switch(&self) -> Switch {
+    fn switch(&self) -> PowerSwitch {
         // `EXT4_IOC_SHUTDOWN` with `NOLOGFLUSH`: data that is not on the disk by then is lost.
         let shutdown =
             "my $how = pack('L', 2); open(F, '<', $ARGV[0]) or die $!; $| = 1; print qq(ready\\n); <STDIN>;
@@ -321,7 +321,7 @@ impl Image {
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
-        Switch { perl, said }
+        PowerSwitch { perl, said }
     }
 
     fn lose_power(&self) {
@@ -334,12 +334,12 @@ impl Image {
 }
 
 /// Cuts the power immediately: the program that does it is loaded already.
-struct Switch {
+struct PowerSwitch {
     perl: std::process::Child,
     said: BufReader<std::process::ChildStdout>,
 }
 
-impl Switch {
+impl PowerSwitch {
     /// The last time at which the power was on.
     fn lose_power(mut self) -> Instant {
         let on = Instant::now();
@@ -453,12 +453,12 @@ fn a_power_loss_loses_at_most_the_last_second_with_everysec() {
 }
 
 /// A connection with one request at a time.
-struct Asking {
+struct Connection {
     stream: TcpStream,
     replies: BufReader<TcpStream>,
 }
 
-impl Asking {
+impl Connection {
     fn of(server: &Server) -> Self {
         let stream = server.connect();
         Self { replies: BufReader::new(stream.try_clone().unwrap()), stream }
@@ -478,7 +478,7 @@ impl Asking {
 
 /// Changes are rejected with `error`, and everything else continues.
 fn assert_only_changes_are_refused(server: &Server, error: &str) {
-    let mut asking = Asking::of(server);
+    let mut asking = Connection::of(server);
     for words in
         [&["BF.ADD", "bloom", "never"][..], &["SET", "text", "never"], &["DEL", "bloom"], &["FLUSHALL"]]
     {
@@ -505,7 +505,7 @@ fn a_full_disk_rejects_changes_until_there_is_room_and_loses_nothing() {
         std::fs::write(image.folder.join("ballast"), vec![1; 6 << 20]).unwrap();
         let server = start(&image.folder, policy);
         make_filters(&server);
-        let mut asking = Asking::of(&server);
+        let mut asking = Connection::of(&server);
         let mut acknowledged = 0;
         let refused = loop {
             // Strings fill a disk faster than hashes.
@@ -523,7 +523,7 @@ fn a_full_disk_rejects_changes_until_there_is_room_and_loses_nothing() {
         std::fs::remove_file(image.folder.join("ballast")).unwrap();
         let begun = Instant::now();
         loop {
-            let reply = Asking::of(&server).ask(&["BF.ADD", "bloom", "there is room"]);
+            let reply = Connection::of(&server).ask(&["BF.ADD", "bloom", "there is room"]);
             if reply == ":1\r\n" || reply == ":0\r\n" {
                 break;
             }
@@ -557,7 +557,7 @@ fn a_failed_disk_is_not_written_again_and_nothing_is_acknowledged() {
         };
         let server = start(&image.folder, policy);
         make_filters(&server);
-        let mut asking = Asking::of(&server);
+        let mut asking = Connection::of(&server);
         assert_eq!(asking.ask(&["BF.ADD", "bloom", &item(0, 0)]), ":1\r\n");
         // With everysec, the data must be on the disk before the disk fails.
         std::thread::sleep(Duration::from_millis(if policy == "always" { 0 } else { 2_500 }));
@@ -743,7 +743,7 @@ fn nothing_is_acknowledged_after_the_directory_is_gone() {
         }
         let begun = Instant::now();
         loop {
-            let reply = Asking::of(&server).ask(&["BF.ADD", "seen", "bob"]);
+            let reply = Connection::of(&server).ask(&["BF.ADD", "seen", "bob"]);
             if reply.starts_with("-READONLY ") {
                 break;
             }

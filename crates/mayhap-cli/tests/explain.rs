@@ -554,7 +554,7 @@ fn a_closed_pipe_is_not_an_error_but_a_full_disk_is() {
 #[test]
 fn help_has_options_and_examples() {
     let help = answer(&["--help"]).1;
-    for word in ["Examples:", "--svg <FILE.svg>", "--hex", "Exit codes: 0 maybe", "each - is one line"] {
+    for word in ["Examples:", "--svg <FILE.svg>", "--hex", "Exit codes: 0 maybe", "`-` reads one line"] {
         assert!(help.contains(word), "{word} in {help}");
     }
 }

@@ -33,7 +33,7 @@ fn info(server: &Server, field: &str) -> f64 {
 }
 
 #[test]
-fn every_command_and_every_page_reports_it() {
+fn overfull_filters_are_reported_by_every_command_and_page() {
     let folder = program::empty_folder("overfull", "told");
     let server = Server::in_folder(&folder, &[]);
     let address = format!("redis://{}/seen", server.address("RESP"));

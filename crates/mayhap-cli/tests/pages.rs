@@ -146,11 +146,14 @@ fn every_command_of_the_guide_runs() {
     }
 }
 
-/// The first line of a Chinese page: the English page, and the version of it that was translated. A page on the same subject
-/// that is not a translation names no version.
-fn english_of(page: &str) -> Option<(&str, Option<&str>)> {
-    let said = page.lines().next()?.strip_prefix("<!-- english: ")?.strip_suffix(" -->")?;
-    Some(said.split_once(' ').map_or((said, None), |(name, state)| (name, Some(state))))
+/// The first line of a Chinese page: the English page, and the version of it that the Chinese page follows.
+fn english_of(page: &str) -> Option<(&str, &str)> {
+    page.lines().next()?.strip_prefix("<!-- english: ")?.strip_suffix(" -->")?.split_once(' ')
+}
+
+/// The Rust blocks of a page.
+fn rust_blocks(page: &str) -> Vec<&str> {
+    page.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
 
 /// Chinese pages show the blocks of their English page, which run, and are not older than it.
@@ -160,10 +163,11 @@ fn every_chinese_page_is_current_and_shows_the_same_blocks() {
     let expected: Vec<_> =
         pages_below("docs/guide").iter().map(|name| name.replace("docs/", "docs/zh/")).collect();
     assert_eq!(cases, expected);
-    for name in pages_below("docs/zh").into_iter().chain(cases.clone()) {
+    let others = ["README.zh-CN.md".to_owned()].into_iter().chain(pages_below("docs/zh"));
+    for name in others.chain(cases.clone()) {
         let text = page(&name);
-        let said = english_of(&text).unwrap_or_else(|| panic!("{name} does not say its English page"));
-        let (english, Some(state)) = said else { continue };
+        let (english, state) =
+            english_of(&text).unwrap_or_else(|| panic!("{name} does not name its English page and version"));
         let hash = Sha256::digest(page(english).as_bytes());
         let hash: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
@@ -175,6 +179,12 @@ fn every_chinese_page_is_current_and_shows_the_same_blocks() {
         let text = page(&name);
         let (english, _) = english_of(&text).expect("seen above");
         assert_eq!(blocks(&text).0, blocks(&page(english)).0, "{name} and {english} show different blocks");
+    }
+    for name in ["README.zh-CN.md", "docs/zh/guide.md", "docs/zh/how-filters-work.md"] {
+        let text = page(name);
+        let (english, _) = english_of(&text).expect("seen above");
+        let (ours, theirs) = (rust_blocks(&text), page(english));
+        assert_eq!(ours, rust_blocks(&theirs), "{name} and {english} show different Rust code");
     }
 }
 

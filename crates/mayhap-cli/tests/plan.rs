@@ -409,7 +409,7 @@ fn help_and_version_are_printed() {
 
 /// The statements on the pages about phone numbers and coupons.
 #[test]
-fn a_billion_items_that_are_removed() {
+fn plan_for_a_billion_removable_items() {
     let text = answer("plan --items 1e9 --fpr 0.01 --deletes");
     assert!(
         text.starts_with("Plan for 1,000,000,000 items at an FPR of 1%\n(items are removed)\n"),
@@ -438,7 +438,7 @@ fn a_billion_items_that_are_removed() {
 }
 
 #[test]
-fn a_billion_phone_numbers() {
+fn plan_for_a_billion_phone_numbers() {
     for width in ["80", "110"] {
         let plan = "plan --items 1e9 --fpr 1% --range 13000000000..19999999999";
         let text = String::from_utf8(mayhap(plan).env("COLUMNS", width).output().unwrap().stdout).unwrap();

@@ -17,7 +17,7 @@ fn folder(test: &str) -> PathBuf {
 }
 
 #[test]
-fn it_prints_its_addresses_answers_and_keeps_its_data() {
+fn serve_prints_its_addresses_answers_and_keeps_its_data() {
     let folder = folder("keeps");
     let server = Server::in_folder(&folder, &[]);
     assert!(server.greeting.contains("data  data (0 filters loaded)"), "{}", server.greeting);

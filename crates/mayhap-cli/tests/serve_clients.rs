@@ -28,7 +28,7 @@ fn serve(folder: &Path, more: &[&str]) -> (Running, String) {
 }
 
 #[test]
-fn redis_py_and_the_program() {
+fn redis_py_passes_against_mayhap_serve() {
     let Some(python) = find("MAYHAP_TEST_PYTHON", "python3 with redis") else { return };
     let folder = Folder::new("serve-clients");
     let password = folder.join("password");

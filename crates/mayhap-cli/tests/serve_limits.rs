@@ -217,7 +217,7 @@ fn a_slow_reader_costs_little_and_gets_every_reply() {
 }
 
 #[test]
-fn of_many_slow_readers_those_with_the_largest_buffers_are_closed() {
+fn slow_readers_with_the_largest_buffers_are_closed_first() {
     let readers = size(40, 200);
     let server = Server::start("slow_readers", &["--max-buffers", "32MiB", "--max-unread", "8MiB"]);
     let mut talk = server.connect();

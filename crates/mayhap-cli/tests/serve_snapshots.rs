@@ -60,21 +60,21 @@ const WRITERS: [(&str, &str); 7] = [
 ];
 
 /// The durations of the writes of one writer.
-struct Took {
+struct WriteDurations {
     what: &'static str,
     longest: Duration,
     writes: u64,
 }
 
 /// The longest duration of each kind of write while `work` ran.
-fn longest(server: &Server, names: u64, bits: u64, work: impl FnOnce()) -> Vec<Took> {
+fn longest(server: &Server, names: u64, bits: u64, work: impl FnOnce()) -> Vec<WriteDurations> {
     static ROUND: AtomicU64 = AtomicU64::new(0);
     let round = ROUND.fetch_add(1, Relaxed) << 32;
     let stop = Arc::new(AtomicBool::new(false));
     let writer = |(what, line): (&'static str, &'static str)| {
         let (mut talk, stopped) = (Talk::with(server), Arc::clone(&stop));
         thread::spawn(move || {
-            let mut took = Took { what, longest: Duration::ZERO, writes: 0 };
+            let mut took = WriteDurations { what, longest: Duration::ZERO, writes: 0 };
             while !stopped.load(Relaxed) {
                 let chance = took.writes.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16;
                 let line = line
@@ -143,7 +143,7 @@ fn snapshots_do_not_delay_clients() {
     println!("{saved} snapshots of {names} small names and four values of {} MiB", large / MIB);
     let bare = without.iter().map(|took| took.longest).max().unwrap();
     for (before, took) in without.iter().zip(&with) {
-        let Took { what, longest, writes } = took;
+        let WriteDurations { what, longest, writes } = took;
         println!(
             "{what}: {longest:.2?} the longest of {writes} writes, without snapshots {:.2?}",
             before.longest
@@ -151,7 +151,7 @@ fn snapshots_do_not_delay_clients() {
     }
     // On a loaded machine, the limit is scaled by the delay without snapshots.
     let limit = PROMISED.max(bare * 4);
-    for Took { what, longest, .. } in &with {
+    for WriteDurations { what, longest, .. } in &with {
         assert!(*longest < limit, "{what}: {longest:?}, without snapshots {bare:?}");
     }
     drop(server);

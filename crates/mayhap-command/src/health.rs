@@ -81,13 +81,13 @@ impl Assessment {
     #[must_use]
     pub fn warning(&self) -> String {
         let (rate, target) = (say::rate(self.expected_fpr), say::rate(self.target_fpr));
-        let past = match self.health {
-            Health::Ok | Health::OverTarget => "",
-            Health::OverTenfold => "ten times ",
-            Health::OverHalf => "a half and ",
+        let above = match self.health {
+            Health::Ok | Health::OverTarget => "above its target of",
+            Health::OverTenfold => "more than ten times its target of",
+            Health::OverHalf => "more than one half, its target is",
         };
         format!(
-            "expected false-positive rate {rate} is over {past}its target of {target}: it holds more items than its capacity; build a larger filter"
+            "expected false-positive rate is {rate}, {above} {target}: the filter is overfull, build a larger one"
         )
     }
 }

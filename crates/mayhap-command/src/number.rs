@@ -54,7 +54,7 @@ mod tests {
     use super::general;
 
     #[test]
-    fn numbers_look_as_in_c() {
+    fn numbers_are_formatted_as_in_c() {
         for (number, text) in [
             (0.005, "0.005"),
             (0.0025, "0.0025"),

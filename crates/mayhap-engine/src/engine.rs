@@ -13,7 +13,6 @@ use mayhap_command::{
 use parking_lot::Mutex;
 
 use crate::busy::Busy;
-use crate::doubt::Doubt;
 use crate::entry::{Entry, Now};
 use crate::environment::Moment;
 use crate::expiries::Expiries;
@@ -24,6 +23,7 @@ use crate::reclaim::{Garbage, Reclaim};
 use crate::record;
 use crate::snapshot::Saved;
 use crate::statistics::{Statistics, Totals};
+use crate::unknown_losses::UnknownLosses;
 use crate::watch::{Watch, Watchers};
 
 /// Many named filters, with their limits and parameters.
@@ -44,7 +44,7 @@ pub struct Engine {
     pub(crate) replaying: AtomicBool,
     pub(crate) copying: Copying,
     /// Parts that lost an unknown set of names. A name of theirs that does not exist answers *not ready*.
-    pub(crate) doubt: Doubt,
+    pub(crate) unknown_losses: UnknownLosses,
     /// The last snapshot. Locked while the next one is written.
     pub(crate) saved: Mutex<Saved>,
     #[cfg(test)]
@@ -116,7 +116,7 @@ impl Engine {
             journal: OnceLock::new(),
             replaying: AtomicBool::new(false),
             copying: Copying::default(),
-            doubt: Doubt::default(),
+            unknown_losses: UnknownLosses::default(),
             saved: Mutex::default(),
             #[cfg(test)]
             spoilt: Mutex::default(),
@@ -164,7 +164,7 @@ impl Engine {
         if let Some(log) = self.log()
             && changed != **self.parameters.load()
         {
-            log.append(&record::parameters(&changed, self.doubt.parts()));
+            log.append(&record::parameters(&changed, self.unknown_losses.parts()));
         }
         self.parameters.store(Arc::new(changed));
     }
@@ -453,7 +453,7 @@ impl Engine {
             scratch.new.clear();
             let answered = replies.len();
             let together = match self.find(name, now) {
-                None => match self.doubt.of(name) {
+                None => match self.unknown_losses.of(name) {
                     None => batch.together(requests, None, context, scratch, replies),
                     Some(lost) => batch.refuse(requests, &Refusal::Lost(lost), replies),
                 },
@@ -490,7 +490,7 @@ impl Engine {
         let Turn { context, now, .. } = *turn;
         match request.command.run {
             Run::Look(look) => match self.find(request.name(), now) {
-                None => match self.doubt.of(request.name()) {
+                None => match self.unknown_losses.of(request.name()) {
                     Some(lost) if request.command.names.first > 0 => Err(Refusal::Lost(lost)),
                     _ => look(request, None, context),
                 },
@@ -521,7 +521,7 @@ impl Engine {
         }
         self.statistics.changed(1);
         let all = self.keyspace.take_all();
-        self.doubt.set(0);
+        self.unknown_losses.set(0);
         self.expiries.clear();
         self.statistics.forget_all();
         self.budget.book(self.budget.used(), 0);

@@ -175,7 +175,7 @@ mod tests {
     use crate::entry::Now;
 
     #[test]
-    fn the_due_come_first_and_both_tables_agree() {
+    fn due_names_come_first_and_both_tables_agree() {
         let expiries = Expiries::new();
         let entries: Vec<Entry> = (0..1_000_u32)
             .map(|number| Entry::new(&number.to_le_bytes(), Now { ms: 0, start_ms: 0 }))

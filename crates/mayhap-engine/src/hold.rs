@@ -206,7 +206,7 @@ impl Engine {
         let marker = hold.value().and_then(Value::lost);
         let lost = match hold.value() {
             Some(_) => marker,
-            None => self.doubt.of(request.name()),
+            None => self.unknown_losses.of(request.name()),
         };
         let Some(lost) = lost else { return Ok(None) };
         lost.admit(request)?;
@@ -293,7 +293,7 @@ impl Engine {
             // A value made from a lost one would lack its items, and so would one that it is added to.
             let lost_of = |name: &[u8], value: Option<&Value>| match value {
                 Some(value) => value.lost(),
-                None => self.doubt.of(name),
+                None => self.unknown_losses.of(name),
             };
             let of_source = |(name, entry): (&&[u8], &Option<Entry>)| {
                 let look = entry.as_ref().and_then(|entry| looks.iter().find(|(other, _)| *other == entry));

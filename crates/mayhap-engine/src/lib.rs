@@ -18,7 +18,6 @@ mod busy;
 mod commands;
 mod digest;
 pub mod disk;
-mod doubt;
 pub mod engine;
 mod entry;
 pub mod environment;
@@ -38,6 +37,7 @@ pub mod report;
 pub mod salvage;
 pub mod snapshot;
 pub mod statistics;
+mod unknown_losses;
 pub mod watch;
 
 pub use disk::{AppendFile, Disk, DiskFile, Files};

@@ -29,7 +29,6 @@ use mayhap_command::run::Keyspace as KeyspaceCommand;
 use mayhap_command::{Budget, Context, Lost, Parameters, Request, Run, Scratch, Value, table};
 
 use crate::disk::Disk;
-use crate::doubt;
 use crate::engine::{Engine, Turn, UNLIMITED};
 use crate::entry::Now;
 use crate::environment::Moment;
@@ -38,6 +37,7 @@ use crate::log::{self, Log, LogError, Needed, Policy, Recovered};
 pub use crate::record::RecordError;
 use crate::record::{self, Record};
 use crate::snapshot::{Done, SnapshotError, load_all, remove_stale};
+use crate::unknown_losses;
 
 /// What was found on the disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -155,7 +155,7 @@ impl Engine {
         let journal = Journal::new(log);
         journal.mark_parts(&replay.changed);
         // Sets the defaults for new filters of that time, whatever the settings are now.
-        journal.log.append(&record::parameters(&self.parameters(), self.doubt.parts()));
+        journal.log.append(&record::parameters(&self.parameters(), self.unknown_losses.parts()));
         // The process that wrote the manifest may have ended before its name was safe. While the previous
         // manifest may come back, its files stay. Files that cannot be removed now are removed next time.
         if files.sync_dir().is_ok() {
@@ -192,7 +192,7 @@ impl Replay<'_> {
     /// Records below this number are missing. Any of them may have been about any name with a lower number.
     pub(crate) fn lose_all(&mut self, below: u64) {
         self.is_torn = true;
-        self.engine.doubt.add(doubt::ALL);
+        self.engine.unknown_losses.add(unknown_losses::ALL);
         let mut cursor = 0;
         loop {
             let (next, entries) = self.engine.walk_all(cursor, 1_000);
@@ -248,9 +248,9 @@ impl Replay<'_> {
             Record::Parameters(parameters, lost_parts) => {
                 self.parameters = *parameters;
                 match self.is_torn {
-                    false => self.engine.doubt.set(lost_parts),
+                    false => self.engine.unknown_losses.set(lost_parts),
                     // The record does not know what is missing now.
-                    true => self.engine.doubt.add(lost_parts),
+                    true => self.engine.unknown_losses.add(lost_parts),
                 }
             }
             Record::Words { ms, random, words } => {
@@ -368,7 +368,7 @@ impl Replay<'_> {
 
     /// Removes everything that is older.
     fn flush(&mut self, number: u64) {
-        self.engine.doubt.set(0);
+        self.engine.unknown_losses.set(0);
         let mut cursor = 0;
         loop {
             let (next, entries) = self.engine.walk_all(cursor, 1_000);

@@ -93,18 +93,18 @@ impl Engine {
         let snapshot = snapshot::salvage(self, disk, &mut salvage.damage);
         let mut replay = self.replay();
         let is_marked = losses == Losses::Marked;
-        let in_doubt = self.doubt.parts();
+        let in_doubt = self.unknown_losses.parts();
         if !snapshot.parameters.is_empty() {
             // Parameters that it does not contain have their default values.
             let _ = replay.play(snapshot.from, &snapshot.parameters);
         }
         if !is_marked {
             self.forget_losses();
-            self.doubt.set(0);
+            self.unknown_losses.set(0);
         } else if snapshot.all_lost {
             replay.lose_all(u64::MAX);
         } else if !salvage.damage.is_empty() {
-            self.doubt.add(in_doubt);
+            self.unknown_losses.add(in_doubt);
             replay.tear();
         }
         let mut unreadable = 0;
@@ -161,12 +161,12 @@ impl Engine {
     /// Whether an unknown set of names is lost.
     #[must_use]
     pub fn has_unknown_losses(&self) -> bool {
-        self.doubt.parts() != 0
+        self.unknown_losses.parts() != 0
     }
 
     /// Removes names of which everything is lost.
     fn forget_losses(&self) {
-        self.doubt.set(0);
+        self.unknown_losses.set(0);
         for (name, _) in self.lost_names() {
             self.hold(&name, self.now(), |hold| {
                 hold.remove();

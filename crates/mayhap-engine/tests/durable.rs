@@ -15,7 +15,7 @@ use mayhap_engine::log::{self, Policy};
 use mayhap_engine::replay::RecoverError;
 use mayhap_engine::snapshot::{self, FILE, MANIFEST, SnapshotError};
 use mayhap_engine::{AppendFile, Disk, DiskFile, Engine, LogError};
-use support::{Played, engine, one, run, text};
+use support::{FixedClock, engine, one, run, text};
 
 /// Files in memory, which can refuse writes or syncs.
 #[derive(Clone, Debug, Default)]
@@ -149,7 +149,7 @@ impl Memory {
 }
 
 /// An engine with its log on `disk`.
-fn on(disk: &Memory) -> (Engine, Arc<Played>) {
+fn on(disk: &Memory) -> (Engine, Arc<FixedClock>) {
     let (engine, clock) = engine();
     engine.recover_quiet(Arc::new(disk.clone()), Policy::No, log::Limits::default()).unwrap();
     (engine, clock)
@@ -475,19 +475,19 @@ fn a_run_returns_the_number_to_wait_for() {
 /// The same files. Whenever a piece of a large value is written, another thread adds to the value, and the
 /// write waits for it.
 #[derive(Debug)]
-struct Meanwhile<'a> {
+struct ConcurrentDisk<'a> {
     disk: &'a Memory,
     engine: &'a Arc<Engine>,
     added: Arc<AtomicU64>,
 }
 
-struct OpenMeanwhile {
+struct ConcurrentFile {
     file: Box<dyn DiskFile>,
     engine: Arc<Engine>,
     added: Arc<AtomicU64>,
 }
 
-impl Write for OpenMeanwhile {
+impl Write for ConcurrentFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let (engine, (sender, receiver)) = (Arc::clone(&self.engine), channel());
         let item = self.added.fetch_add(1, Relaxed);
@@ -505,20 +505,20 @@ impl Write for OpenMeanwhile {
     }
 }
 
-impl DiskFile for OpenMeanwhile {
+impl DiskFile for ConcurrentFile {
     fn sync(&mut self) -> io::Result<()> {
         self.file.sync()
     }
 }
 
-impl Disk for Meanwhile<'_> {
+impl Disk for ConcurrentDisk<'_> {
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let file = self.disk.create(name)?;
         if !name.starts_with("value-") {
             return Ok(file);
         }
         let (engine, added) = (Arc::clone(self.engine), Arc::clone(&self.added));
-        Ok(Box::new(OpenMeanwhile { file, engine, added }))
+        Ok(Box::new(ConcurrentFile { file, engine, added }))
     }
 
     fn append(&self, name: &str) -> io::Result<Arc<dyn AppendFile>> {
@@ -551,7 +551,7 @@ fn writers_continue_while_a_large_filter_is_written() {
     let disk = Memory::default();
     let engine = Arc::new(on(&disk).0);
     run(&engine, &["BF.RESERVE large 0.001 4000000", "BF.ADD large 1"]);
-    let meanwhile = Meanwhile { disk: &disk, engine: &engine, added: Arc::default() };
+    let meanwhile = ConcurrentDisk { disk: &disk, engine: &engine, added: Arc::default() };
     engine.snapshot(&meanwhile).unwrap();
     let added = meanwhile.added.load(Relaxed);
     assert!(added >= 6, "{added} pieces");

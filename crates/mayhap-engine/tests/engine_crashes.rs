@@ -26,8 +26,8 @@ use mayhap_engine::log::{self, Commit, Policy, Salts, State};
 use mayhap_engine::snapshot::{MANIFEST, SnapshotError};
 use mayhap_engine::{Disk, Engine, LogError, RecoverError, Recovery};
 use mayhap_testkit::rng::{Rng, mix};
-use support::Played;
-use support::histories::{Sight, see};
+use support::FixedClock;
+use support::histories::{Coverage, see};
 use support::simulated::{Fault, Simulated, Spoiled};
 
 const STATES: u64 = 20_000;
@@ -135,7 +135,7 @@ impl Seen {
     }
 }
 
-impl Sight for Seen {
+impl Coverage for Seen {
     fn states(&self) -> u64 {
         self.states
     }
@@ -156,7 +156,7 @@ fn limits(salts: Salts) -> log::Limits {
 struct Opened {
     disk: Simulated,
     engine: Arc<Engine>,
-    clock: Arc<Played>,
+    clock: Arc<FixedClock>,
     recovery: Recovery,
     held: Held,
 }
@@ -165,7 +165,7 @@ struct History<'a> {
     rng: Rng,
     disk: Simulated,
     engine: Arc<Engine>,
-    clock: Arc<Played>,
+    clock: Arc<FixedClock>,
     model: Model,
     seen: &'a mut Seen,
     opened: u64,
@@ -611,7 +611,7 @@ impl Drop for Names {
 fn history(seed: u64, spoiled: Spoiled, seen: &mut Seen) -> Result<(), String> {
     let _names = Names(seed);
     let disk = Simulated::new(spoiled);
-    let clock = Played::new(seed);
+    let clock = FixedClock::new(seed);
     let engine = Arc::new(Engine::new(Limits::default(), clock.clone()));
     let mut rng = Rng::new(seed);
     let policy = POLICIES[rng.below(3) as usize];
@@ -655,7 +655,7 @@ fn a_manifest_whose_name_is_not_safe_removes_no_files() {
     for after in 0..60 {
         let disk = Simulated::new(Spoiled::Not);
         let read = |disk: &Simulated, seed| {
-            let engine = Engine::new(Limits::default(), Played::new(seed));
+            let engine = Engine::new(Limits::default(), FixedClock::new(seed));
             let recovered =
                 engine.recover_quiet(Arc::new(disk.clone()), Policy::No, limits(Salts::Seeded(seed)));
             recovered.map(|_| engine)

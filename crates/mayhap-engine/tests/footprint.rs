@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use mayhap_command::{Budget, Context, Limits, Parameters, Reply, Request, Run, Slot, Value, table};
-use support::{Played, engine, run};
+use support::{FixedClock, engine, run};
 
 const NAMES: u64 = 200_000;
 
@@ -43,7 +43,7 @@ fn made() -> Value {
     let words: [&[u8]; 3] = [b"CF.RESERVE", b"a", b"8"];
     let request = Request { command: table::find(words[0]).unwrap(), words: &words };
     let Run::Change(change) = request.command.run else { panic!("{:?}", request.command.run) };
-    let (budget, clock) = (Budget::default(), Played::new(1));
+    let (budget, clock) = (Budget::default(), FixedClock::new(1));
     let context = Context {
         limits: &Limits::default(),
         budget: &budget,

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use mayhap_engine::LogError;
 use mayhap_engine::log::{Commit, Limits, Log, Policy, Recovered, Refused, Salts, State};
 use mayhap_testkit::rng::{Rng, mix};
-use support::histories::{Sight, see};
+use support::histories::{Coverage, see};
 use support::simulated::{Fault, Simulated, Spoiled};
 
 const STATES: u64 = 200_000;
@@ -95,7 +95,7 @@ struct Seen {
     rotated: u64,
 }
 
-impl Sight for Seen {
+impl Coverage for Seen {
     fn states(&self) -> u64 {
         self.states
     }

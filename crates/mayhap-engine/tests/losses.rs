@@ -13,10 +13,10 @@ use mayhap_engine::snapshot::{self, MANIFEST};
 use mayhap_engine::{Disk as _, Engine, Losses, RecoverError, Salvage};
 use mayhap_testkit::rng::Rng;
 use support::simulated::{Simulated, Spoiled};
-use support::{Played, one, text};
+use support::{FixedClock, one, text};
 
 fn recover(disk: &Simulated, seed: u64) -> Result<Engine, RecoverError> {
-    let engine = Engine::new(Limits::default(), Played::new(seed));
+    let engine = Engine::new(Limits::default(), FixedClock::new(seed));
     let limits = log::Limits { segment_bytes: 2_000, salts: Salts::Seeded(seed), ..log::Limits::default() };
     engine.recover_quiet(Arc::new(disk.clone()), Policy::Always, limits)?;
     Ok(engine)
@@ -43,7 +43,7 @@ fn close(engine: Engine) {
 
 /// Salvages `disk` onto a new disk.
 fn repaired(disk: &Simulated, losses: Losses) -> (Engine, Salvage, Simulated) {
-    let engine = Engine::new(Limits::default(), Played::new(7));
+    let engine = Engine::new(Limits::default(), FixedClock::new(7));
     let salvage = engine.salvage(disk, losses).unwrap();
     let kept = empty();
     snapshot::save(&engine, &kept).unwrap();
@@ -226,7 +226,7 @@ fn an_aborted_build_leaves_the_name_lost() {
 fn a_lost_name_is_created_again_by_restore_and_by_loads() {
     let disk = without_value("bloom");
     let (engine, ..) = repaired(&disk, Losses::Marked);
-    let other = Engine::new(Limits::default(), Played::new(9));
+    let other = Engine::new(Limits::default(), FixedClock::new(9));
     run(&other, &["BF.ADD bloom ada"]);
     let Reply::Bulk(payload) = one(&other, "DUMP bloom") else { panic!() };
     let words: [&[u8]; 4] = [b"RESTORE", b"bloom", b"0", &payload];

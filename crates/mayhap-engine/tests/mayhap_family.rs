@@ -87,7 +87,7 @@ fn merges_that_cross_do_not_deadlock() {
 
 /// The bits of the first tier alone would be 1.4 kB.
 #[test]
-fn the_filter_of_one_user_takes_few_bytes_in_total() {
+fn a_filter_with_few_items_takes_few_bytes_in_total() {
     const USERS: u64 = 2_000;
     let engine = Engine::new(Limits::default(), Arc::new(System));
     for user in 0..USERS {

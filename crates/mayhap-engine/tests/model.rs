@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mayhap_command::{Reply, Request, Scratch, table};
 use mayhap_engine::Engine;
-use support::{Dice, Played, engine, one, text};
+use support::{Dice, FixedClock, engine, one, text};
 
 const NAMES: u64 = 24;
 const ITEMS: u64 = 40;
@@ -111,7 +111,7 @@ fn check_books(engine: &Engine, model: &Model) {
     }
 }
 
-fn step(engine: &Engine, clock: &Played, model: &mut Model, dice: &mut Dice) {
+fn step(engine: &Engine, clock: &FixedClock, model: &mut Model, dice: &mut Dice) {
     let name = format!("name:{}", dice.below(NAMES));
     let other = format!("name:{}", dice.below(NAMES));
     let item = dice.below(ITEMS);

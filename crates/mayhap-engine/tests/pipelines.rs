@@ -50,7 +50,7 @@ fn exec(engine: &mayhap_engine::Engine, watch: &mayhap_engine::Watch) -> bool {
 }
 
 #[test]
-fn a_watch_is_disturbed_by_every_change_and_by_nothing_else() {
+fn watched_transactions_abort_after_changes_only() {
     let (engine, clock) = engine();
     // The names that exist, the requests, and whether they disturb a watch of `a` and `b`.
     for (before, then, disturbs) in [

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use mayhap_command::{Limits, Reply, Request, Scratch, table};
 use mayhap_engine::snapshot::{self, FILE, SnapshotError};
 use mayhap_engine::{AppendFile, Disk, DiskFile, Engine, Files};
-use support::{Played, engine, one, run};
+use support::{FixedClock, engine, one, run};
 
 /// Files in memory. After a crash only synced bytes are there, and the disk may be full.
 #[derive(Clone, Debug, Default)]
@@ -109,7 +109,7 @@ fn dump(engine: &Engine, name: &str) -> Reply {
 const NAMES: u64 = 609;
 
 /// An engine with filters of several kinds.
-fn filled() -> (Engine, Arc<Played>) {
+fn filled() -> (Engine, Arc<FixedClock>) {
     let (engine, clock) = engine();
     for number in 0..300 {
         run(

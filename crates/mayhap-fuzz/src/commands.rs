@@ -12,7 +12,7 @@ use mayhap_engine::{Engine, snapshot};
 
 use crate::input::Input;
 use crate::requests::{self, Word};
-use crate::world::{self, CERTAIN_KINDS, Fixed, Memory, is_refused};
+use crate::test_engine::{self, CERTAIN_KINDS, Fixed, Memory, is_refused};
 
 /// The names that the model tracks.
 const NAMES: [&[u8]; 3] = [b"a", b"b", b"c"];
@@ -101,7 +101,8 @@ struct Model {
 
 impl Model {
     fn ask(&self, words: &[&[u8]]) -> Reply {
-        world::ask(&self.engine, words).unwrap_or_else(|| panic!("not a request of the engine: {words:?}"))
+        test_engine::ask(&self.engine, words)
+            .unwrap_or_else(|| panic!("not a request of the engine: {words:?}"))
     }
 
     /// Sends a line of words, with a name inserted after the first.
@@ -188,7 +189,7 @@ impl Model {
             return;
         }
         let command = family.command("del");
-        let reply = world::ask(&self.engine, &[&command, name, ITEMS[item]]);
+        let reply = test_engine::ask(&self.engine, &[&command, name, ITEMS[item]]);
         match reply {
             Some(Reply::Boolean(true)) => *copies -= 1,
             Some(Reply::Refused(_)) if family == Family::Mayhap => {}
@@ -253,7 +254,7 @@ impl Model {
     fn restart(&mut self) {
         let disk = Memory::default();
         snapshot::save(&self.engine, &disk).expect("saving to memory succeeds");
-        let (engine, clock) = world::engine();
+        let (engine, clock) = test_engine::engine();
         snapshot::load(&engine, &disk).expect("a saved snapshot can be loaded");
         (self.engine, self.clock) = (engine, clock);
     }
@@ -278,7 +279,7 @@ impl Model {
             });
         }
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        world::ask(&self.engine, &words);
+        test_engine::ask(&self.engine, &words);
     }
 
     fn step(&mut self, input: &mut Input<'_>) {
@@ -378,7 +379,7 @@ impl Model {
 /// If a guarantee is broken.
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
-    let (engine, clock) = world::engine();
+    let (engine, clock) = test_engine::engine();
     let mut model = Model { engine, clock, held: BTreeMap::new() };
     for _ in 0..MOST_STEPS {
         if input.is_empty() {
@@ -388,7 +389,7 @@ pub fn run(data: &[u8]) {
     }
     NAMES.iter().for_each(|name| model.check(name));
     let used = model.engine.budget().used();
-    assert!(used <= 2 * world::ALL_BYTES, "{used} bytes in use");
+    assert!(used <= 2 * test_engine::ALL_BYTES, "{used} bytes in use");
 }
 
 #[cfg(test)]
@@ -396,7 +397,7 @@ mod tests {
     use super::*;
 
     fn model_with_an_item() -> Model {
-        let (engine, clock) = world::engine();
+        let (engine, clock) = test_engine::engine();
         let mut model = Model { engine, clock, held: BTreeMap::new() };
         model.add(NAMES[0], Family::Bloom, b"bf.add", &[3]);
         model.check(NAMES[0]);

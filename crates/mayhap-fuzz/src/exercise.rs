@@ -3,7 +3,7 @@
 use mayhap_command::Reply;
 use mayhap_engine::Engine;
 
-use crate::world::{ALL_BYTES, ask, is_refused};
+use crate::test_engine::{ALL_BYTES, ask, is_refused};
 
 /// The items that are added to every filter.
 const ITEMS: [&[u8]; 4] = [b"", b"a", b"user:7", b"\xff\x00\r\n"];

@@ -11,7 +11,7 @@ use mayhap_engine::snapshot::{FILE, MANIFEST};
 use mayhap_engine::{Disk as _, Engine, Losses};
 
 use crate::input::Input;
-use crate::world::{ALL_BYTES, Memory, ask, engine};
+use crate::test_engine::{ALL_BYTES, Memory, ask, engine};
 use crate::{exercise, seal};
 
 /// The number of files in a folder.
@@ -167,7 +167,7 @@ pub fn pack(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::ask_line;
+    use crate::test_engine::ask_line;
 
     #[test]
     fn packed_folders_unpack_with_correct_checksums() {

@@ -26,7 +26,7 @@ pub mod resp;
 pub mod seal;
 pub mod settings;
 pub mod snapshot;
-pub mod world;
+pub mod test_engine;
 
 /// A target: its name, which is also that of its corpus, and its function.
 #[derive(Clone, Copy, Debug)]

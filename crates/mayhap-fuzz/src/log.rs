@@ -7,7 +7,7 @@ use mayhap_engine::log::{Limits, Log, LogError, Policy, Salts};
 
 use crate::input::Input;
 use crate::seal;
-use crate::world::Memory;
+use crate::test_engine::Memory;
 
 type Records = Vec<(u64, Vec<u8>)>;
 

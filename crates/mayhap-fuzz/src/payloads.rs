@@ -7,7 +7,7 @@ use mayhap_engine::Engine;
 
 use crate::input::Input;
 use crate::mutate::{FRACTIONS, Field, ModuleValue, NUMBERS};
-use crate::world::{ask, ask_line, engine, is_refused};
+use crate::test_engine::{ask, ask_line, engine, is_refused};
 use crate::{exercise, seal};
 
 /// Requests that create the values to be mutated; `config` lines before them set a parameter.

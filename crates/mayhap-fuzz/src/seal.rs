@@ -226,7 +226,7 @@ pub fn log_segment(bytes: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::{Memory, ask_line, engine};
+    use crate::test_engine::{Memory, ask_line, engine};
 
     #[test]
     fn the_seals_match_the_formats() {

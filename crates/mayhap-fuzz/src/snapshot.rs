@@ -4,7 +4,7 @@ use mayhap_command::Reply;
 use mayhap_engine::snapshot::{FILE, load, save};
 
 use crate::input::Input;
-use crate::world::{Memory, ask, engine};
+use crate::test_engine::{Memory, ask, engine};
 use crate::{exercise, seal};
 
 /// The names that are used after loading.

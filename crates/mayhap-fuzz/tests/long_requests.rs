@@ -5,7 +5,7 @@ use mayhap_command::Reply;
 use mayhap_engine::Engine;
 use mayhap_fuzz::exercise;
 use mayhap_fuzz::meter::{self, LONGEST_REQUEST};
-use mayhap_fuzz::world::{ask, ask_line, engine};
+use mayhap_fuzz::test_engine::{ask, ask_line, engine};
 
 /// `MF.MADD v` with items of numbers below `items`, some at a time.
 fn fill(engine: &Engine, command: &[u8], items: usize) {

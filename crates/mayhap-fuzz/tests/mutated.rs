@@ -9,7 +9,7 @@ use mayhap_engine::{Engine, snapshot};
 use mayhap_fuzz::mutate::{ModuleValue, change_plain};
 use mayhap_fuzz::payloads::{MAKERS, value};
 use mayhap_fuzz::random::Random;
-use mayhap_fuzz::world::{ALL_BYTES, CERTAIN_KINDS, Memory, OTHER_KINDS, ask, ask_line as run, engine};
+use mayhap_fuzz::test_engine::{ALL_BYTES, CERTAIN_KINDS, Memory, OTHER_KINDS, ask, ask_line as run, engine};
 use mayhap_fuzz::{exercise, meter, seal};
 use mayhap_testkit::alloc_meter::AllocMeter;
 

@@ -14,7 +14,7 @@ use mayhap_fuzz::folder::pack;
 use mayhap_fuzz::payloads::{MAKERS, make};
 use mayhap_fuzz::random::Random;
 use mayhap_fuzz::resp::encode;
-use mayhap_fuzz::world::{Memory, ask_line as run, engine};
+use mayhap_fuzz::test_engine::{Memory, ask_line as run, engine};
 use mayhap_server::Settings;
 
 /// Larger files are not used as seeds: they slow the fuzzer down.

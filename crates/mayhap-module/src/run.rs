@@ -40,7 +40,7 @@ pub(crate) struct Call<'a> {
 
 /// Buffers that requests reuse one after the other.
 #[derive(Debug)]
-struct Desk {
+struct RequestBuffers {
     /// Empty between requests.
     words: Vec<&'static [u8]>,
     scratch: Scratch,
@@ -53,12 +53,12 @@ struct Desk {
 thread_local! {
     /// Taken while a request runs. A request that runs inside another (sent by a module that listens to
     /// keyspace events) makes its own.
-    static DESK: Cell<Option<Box<Desk>>> = const { Cell::new(None) };
+    static REQUEST_BUFFERS: Cell<Option<Box<RequestBuffers>>> = const { Cell::new(None) };
 }
 
-impl Desk {
+impl RequestBuffers {
     fn take() -> Box<Self> {
-        let mut desk = DESK.take().unwrap_or_else(|| {
+        let mut buffers = REQUEST_BUFFERS.take().unwrap_or_else(|| {
             Box::new(Self {
                 words: Vec::new(),
                 scratch: Scratch::default(),
@@ -67,11 +67,11 @@ impl Desk {
                 version: settings::version(),
             })
         });
-        if desk.version != settings::version() {
-            desk.version = settings::version();
-            desk.parameters = settings::parameters();
+        if buffers.version != settings::version() {
+            buffers.version = settings::version();
+            buffers.parameters = settings::parameters();
         }
-        desk
+        buffers
     }
 
     fn put_back(mut self: Box<Self>) {
@@ -83,7 +83,7 @@ impl Desk {
             self.words = Vec::new();
             self.scratch = Scratch::default();
         }
-        DESK.set(Some(self));
+        REQUEST_BUFFERS.set(Some(self));
     }
 }
 
@@ -116,10 +116,10 @@ pub(crate) unsafe fn serve(call: Call<'_>) -> c_int {
 /// # Safety
 /// As [`serve`].
 pub(crate) unsafe fn serve_now(call: Call<'_>) -> c_int {
-    let mut desk = Desk::take();
+    let mut buffers = RequestBuffers::take();
     // SAFETY: the strings live until this call returns, and the words are cleared before that.
-    desk.words.extend(call.strings.iter().map(|string| unsafe { host::bytes::<'static>(*string) }));
-    let Desk { words, scratch, replies, parameters, .. } = &mut *desk;
+    buffers.words.extend(call.strings.iter().map(|string| unsafe { host::bytes::<'static>(*string) }));
+    let RequestBuffers { words, scratch, replies, parameters, .. } = &mut *buffers;
     let request = Request { command: call.command, words };
     let mut server = Server { call, request: &request, parameters };
     // SAFETY: guaranteed by the caller.
@@ -144,7 +144,7 @@ pub(crate) unsafe fn serve_now(call: Call<'_>) -> c_int {
             }
         }
     }
-    desk.put_back();
+    buffers.put_back();
     OK
 }
 

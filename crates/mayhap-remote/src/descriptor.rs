@@ -119,10 +119,10 @@ pub enum DescriptorError {
 impl fmt::Display for DescriptorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong { limit } => write!(f, "the descriptor has more than {limit} bytes"),
-            Self::Foreign => f.write_str("the value is not a descriptor"),
-            Self::Line { line, what } => write!(f, "line {line}: {what}"),
-            Self::Missing { what } => write!(f, "{what} is missing"),
+            Self::TooLong { limit } => write!(f, "its descriptor is longer than {limit} bytes"),
+            Self::Foreign => f.write_str("its value is not the descriptor of a filter"),
+            Self::Line { line, what } => write!(f, "line {line} of its descriptor: {what}"),
+            Self::Missing { what } => write!(f, "its descriptor lacks {what}"),
         }
     }
 }

@@ -183,8 +183,10 @@ impl fmt::Display for RemoteError {
         match self {
             Self::Address { what } => write!(f, "invalid server address: {what}"),
             Self::Connect { address, cause } => write!(f, "cannot connect to {address}: {cause}"),
-            Self::Refused { code, text } if text.is_empty() => write!(f, "the server refused: {code}"),
-            Self::Refused { code, text } => write!(f, "the server refused: {code} {text}"),
+            Self::Refused { code, text } if text.is_empty() => {
+                write!(f, "the server refused the request: {code}")
+            }
+            Self::Refused { code, text } => write!(f, "the server refused the request: {code} {text}"),
             Self::Reply { expected, got } => write!(f, "the server answered {got}, not {expected}"),
             Self::Patience { waited, last } => {
                 write!(f, "no answer in {:.1} s; last attempt: {last}", waited.as_secs_f64())
@@ -193,11 +195,14 @@ impl fmt::Display for RemoteError {
                 write!(f, "{address} is a replica and may be stale; connect to its primary")
             }
             Self::Unsure { last } => {
-                write!(f, "the request may have run and must not run twice: {last}")
+                write!(
+                    f,
+                    "the request may have run; it was not sent again, because it must not run twice: {last}"
+                )
             }
             Self::Name(error) => error.fmt(f),
             Self::Plan(error) => error.fmt(f),
-            Self::Descriptor { name, cause } => write!(f, "{name} is not a usable filter: {cause}"),
+            Self::Descriptor { name, cause } => write!(f, "{name} is not a valid sharded filter: {cause}"),
             Self::Missing { name } => write!(f, "there is no filter {name}"),
             Self::Exists { name } => write!(f, "filter {name} already exists"),
             Self::Shard { key, what } => write!(f, "shard {key} is not ready: {what}"),
@@ -222,7 +227,7 @@ impl fmt::Display for RemoteError {
                 write!(f, "the config of {name} changed while it was used, {tries} times in a row")
             }
             Self::OtherLayout { wanted, why } => write!(f, "the filter does not have {wanted} layout: {why}"),
-            Self::Stopped => f.write_str("stopped before the end"),
+            Self::Stopped => f.write_str("interrupted before the end; the old filter was not replaced"),
             Self::Unbuildable(cause) => cause.fmt(f),
         }
     }

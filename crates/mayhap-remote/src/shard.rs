@@ -114,7 +114,7 @@ impl Job {
         let mut flags = flags.ok_or_else(|| RemoteError::reply("an answer for each item", reply))?;
         let sentinels = flags.split_off(self.items.len());
         if !sentinels.iter().all(|&is_there| is_there) {
-            return Err(self.not_ready("missing, incomplete, or foreign"));
+            return Err(self.not_ready("it is missing, incomplete, or not part of this filter"));
         }
         Ok(flags.into_iter().map(answer).collect())
     }

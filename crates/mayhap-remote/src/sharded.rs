@@ -363,10 +363,12 @@ impl ShardedFilter {
             fill.extend(some.iter().zip(replies.chunks(2)).map(|(&shard, replies)| {
                 let key = String::from_utf8_lossy(&generation.shard_key(self.name(), shard)).into_owned();
                 let items = match replies {
-                    [Ok(ready), Ok(count)] => counted(generation, ready, count)
-                        .ok_or(RemoteError::Shard { key, what: "missing, incomplete, or foreign".into() }),
+                    [Ok(ready), Ok(count)] => counted(generation, ready, count).ok_or(RemoteError::Shard {
+                        key,
+                        what: "it is missing, incomplete, or not part of this filter".into(),
+                    }),
                     [Err(error), _] | [_, Err(error)] => Err(error.clone()),
-                    _ => Err(RemoteError::Shard { key, what: "no answer".into() }),
+                    _ => Err(RemoteError::Shard { key, what: "the server did not answer".into() }),
                 };
                 ShardFill { shard, items }
             }));

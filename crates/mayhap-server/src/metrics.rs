@@ -66,13 +66,13 @@ pub(crate) fn page(shared: &Shared) -> String {
     page.one(
         "mayhap_lost_names",
         "gauge",
-        "Number of names whose data is lost; they answer not ready until they are made again or deleted.",
+        "Number of names whose data is lost; they answer NOTREADY until they are created again or deleted.",
         engine.lost(),
     );
     page.one(
         "mayhap_unknown_losses",
         "gauge",
-        "1 if an unknown set of names is lost; every name that does not exist answers not ready.",
+        "1 if names are lost and it is unknown which; every name that does not exist answers NOTREADY.",
         u8::from(shared.engine().has_unknown_losses()),
     );
     page.one("mayhap_items", "gauge", "Items in all filters, as the filters count them.", engine.items);
@@ -104,7 +104,11 @@ pub(crate) fn page(shared: &Shared) -> String {
         "Number of names that have expired since the start.",
         engine.expired,
     );
-    page.about("mayhap_answers_total", "counter", "Items looked up, by answer: no or mayhap (maybe).");
+    page.about(
+        "mayhap_answers_total",
+        "counter",
+        "Items looked up, by answer: no, or mayhap (which means maybe).",
+    );
     page.put("mayhap_answers_total", &[("answer", "mayhap")], engine.hits);
     page.put("mayhap_answers_total", &[("answer", "no")], engine.misses);
 
@@ -135,12 +139,12 @@ pub(crate) fn page(shared: &Shared) -> String {
         format_args!("{cpu:.2}"),
     );
 
-    page.one("mayhap_connected_clients", "gauge", "Connections.", shared.clients().len());
-    page.one("mayhap_http_connections", "gauge", "HTTP connections.", shared.clients().http());
+    page.one("mayhap_connected_clients", "gauge", "Open Redis connections.", shared.clients().len());
+    page.one("mayhap_http_connections", "gauge", "Open HTTP connections.", shared.clients().http());
     page.one(
         "mayhap_connections_rejected_total",
         "counter",
-        "Connections rejected because max-clients or http-max-clients was reached.",
+        "Connections refused because max-clients or http-max-clients was reached.",
         shared.clients().rejected(),
     );
     page.about(
@@ -170,8 +174,8 @@ pub(crate) fn page(shared: &Shared) -> String {
         "Requests refused before they ran: unknown command, wrong number of arguments, not authenticated or not permitted.",
         wire.refused,
     );
-    page.one("mayhap_received_bytes_total", "counter", "Bytes received.", wire.read_bytes);
-    page.one("mayhap_sent_bytes_total", "counter", "Bytes sent.", wire.written_bytes);
+    page.one("mayhap_received_bytes_total", "counter", "Bytes received from Redis clients.", wire.read_bytes);
+    page.one("mayhap_sent_bytes_total", "counter", "Bytes sent to Redis clients.", wire.written_bytes);
 
     commands(shared, &mut page);
 
@@ -259,14 +263,14 @@ pub(crate) fn page(shared: &Shared) -> String {
             figures.rotations_failed,
         );
     }
-    page.one("mayhap_slow_log_entries", "gauge", "Requests in SLOWLOG.", shared.slow_log().len());
+    page.one("mayhap_slow_log_entries", "gauge", "Number of requests in SLOWLOG.", shared.slow_log().len());
     page.0
 }
 
 /// Writes calls by command, and time by command family.
 fn commands(shared: &Shared, page: &mut Page) {
     let totals = shared.engine().statistics().commands();
-    page.about("mayhap_commands_total", "counter", "Calls, by command and outcome (ok, failed, rejected).");
+    page.about("mayhap_commands_total", "counter", "Calls, by command and outcome: ok, failed (replied with an error), rejected (refused before it ran).");
     for of in &totals {
         let family = table::find(of.command.as_bytes()).map_or("", |row| row.family.name());
         let outcomes =

@@ -190,12 +190,12 @@ impl Saving {
         if lost > 0 {
             tracing::warn!(
                 names = lost,
-                "the data of these names is lost: they answer NOTREADY until they are made again or deleted; SCAN 0 TYPE lost lists them"
+                "the data of these names is lost: they answer NOTREADY until they are created again or deleted; SCAN 0 TYPE lost lists them"
             );
         }
         if engine.has_unknown_losses() {
             tracing::warn!(
-                "an unknown set of names is lost: every name that does not exist answers NOTREADY until it is made; FLUSHALL or `mayhap repair --accept-loss` ends this"
+                "names are lost and it is unknown which: every name that does not exist answers NOTREADY until it is created; FLUSHALL or `mayhap repair --accept-loss` ends this"
             );
         }
         self.last.lock().bytes = recovery.snapshot.bytes;

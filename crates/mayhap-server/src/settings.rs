@@ -112,7 +112,7 @@ pub struct Settings {
     pub enable: Vec<String>,
     /// Commands, and categories with their `@`, that are disabled for all users.
     pub disable: Vec<String>,
-    /// Whether the server may listen on addresses that other machines can reach without a password.
+    /// Whether the server may listen without a password on addresses that other machines can reach.
     pub unprotected: bool,
     /// Microseconds from which on a request is in the slow log; negative: none.
     pub slow_log_us: i64,

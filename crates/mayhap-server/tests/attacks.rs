@@ -14,7 +14,7 @@ use std::time::Duration;
 use mayhap_command::Limits;
 use mayhap_engine::Engine;
 use mayhap_fuzz::resp::encode;
-use mayhap_fuzz::world::Fixed;
+use mayhap_fuzz::test_engine::Fixed;
 use mayhap_server::{Running, Server, Settings};
 
 fn forged(set: &str) -> Vec<Vec<u8>> {

@@ -35,7 +35,7 @@ fn commands_md_has_the_table_of_commands() {
         (Family::Cuckoo, "Cuckoo filters, compatible with RedisBloom"),
         (Family::Mayhap, "Filters of every kind"),
         (Family::Bitmap, "Bitmaps and strings"),
-        (Family::Keyspace, "Names of any type"),
+        (Family::Keyspace, "Keys of any type"),
         (Family::Connection, "The connection"),
         (Family::Server, "The server"),
     ];
@@ -77,6 +77,7 @@ fn server_md_has_every_setting() {
             Shown::Number(number) => format!("`{number}`"),
             Shown::Fraction(fraction) => format!("`{fraction}`"),
             Shown::Text(text) => format!("`{text}`"),
+            Shown::Texts(texts) if texts.is_empty() => String::new(),
             Shown::Texts(texts) => format!("`{}`", texts.join(", ")),
             Shown::Switch(yes) => format!("`{yes}`"),
         };

@@ -1,6 +1,7 @@
 //! The figures that every report of a filter has, each defined once.
 //!
-//! `mayhap info`, `MF.INFO`, the HTTP API and the metrics use these names with these meanings:
+//! `mayhap info`, `MF.INFO` and the HTTP API use these names with these meanings. A figure without a value (bits per
+//! item of nothing) is `null` in JSON, and 0 in `MF.INFO`, whose fields always have a number.
 //!
 //! | figure | meaning |
 //! |---|---|

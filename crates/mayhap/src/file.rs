@@ -51,7 +51,7 @@ pub enum FileError {
     Decode {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in its contents.
         cause: DecodeError,
     },
     /// The file was changed while a filter had it mapped, so answers may be wrong.

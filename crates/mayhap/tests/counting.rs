@@ -182,7 +182,7 @@ fn lost_to_saturation(mut filter: impl Subject) -> usize {
 }
 
 #[test]
-fn saturation_loses_nobody() {
+fn saturation_loses_no_item() {
     let mut lost_by_the_twin = 0;
     for seed in SEEDS {
         assert_eq!(lost_to_saturation(Counting::for_capacity(500, 0.01, seed)), 0);

@@ -187,7 +187,7 @@ fn the_suites_have_teeth() {
 /// Inserts and removes a few items in filters of a few tiny fingerprints, compared with an exact multiset: every remaining item is found, is counted at
 /// least as often as it is present, and can be removed as often.
 #[test]
-fn storms_on_colliding_fingerprints_lose_nobody() {
+fn storms_on_colliding_fingerprints_lose_no_item() {
     for (buckets, bits) in [(1, 1), (1, 3), (2, 1), (3, 2), (7, 1), (16, 3), (5, 7), (9, 38)] {
         let mut rng = Rng::new(buckets * 100 + u64::from(bits));
         for round in 0..40 {
@@ -380,7 +380,7 @@ fn copies_are_counted_one_by_one_up_to_fifteen() {
 }
 
 #[test]
-fn stuck_counts_are_reported_and_lose_nobody() {
+fn stuck_counts_are_reported_and_lose_no_item() {
     for seed in SEEDS {
         let mut filter = DLeft::for_capacity(500, 0.01, seed).unwrap();
         (0..490).for_each(|i| {

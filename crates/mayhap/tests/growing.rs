@@ -263,7 +263,7 @@ fn a_rate_that_grows_with_the_filter_would_be_detected() {
 
 /// Tiny fingerprints, where everything collides and runs out all the time, against an exact multiset.
 #[test]
-fn tiny_fingerprints_lose_nobody() {
+fn tiny_fingerprints_lose_no_item() {
     let mut most_voids = 0;
     for (homes, bits) in [(2, 1), (3, 1), (2, 2), (5, 2), (16, 1), (16, 3), (31, 4), (100, 2)] {
         let shape = GrowingShape::exactly(homes, bits).unwrap();

@@ -186,7 +186,7 @@ fn lost_to_removals(insert: impl Fn(&mut Quotient, u64)) -> usize {
 }
 
 #[test]
-fn removing_one_of_two_that_share_a_fingerprint_loses_nobody() {
+fn removing_one_of_two_that_share_a_fingerprint_loses_no_item() {
     let counted = lost_to_removals(|filter, i| {
         filter.insert(&member_u64(0, i)).unwrap();
     });

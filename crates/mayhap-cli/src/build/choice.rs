@@ -112,7 +112,8 @@ fn why(price: &Price, advice: &Advice, needs: &Needs) -> String {
     };
     let better = advice.recommended().filter(|best| best.structure != price.structure);
     if let Some((better, bytes)) = better.and_then(|best| Some((best.structure, best.cost?.memory_bytes))) {
-        said += &format!("; for so small a set, a {better} of {} would do, too", say::bytes(bytes));
+        said +=
+            &format!("; for a set this small, an exact {better} of {} is an alternative", say::bytes(bytes));
     }
     said
 }

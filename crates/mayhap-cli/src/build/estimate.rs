@@ -110,7 +110,7 @@ mod tests {
     /// For many sets of every size: no error exceeds 5 standard deviations, and the variance is about the stated one, so
     /// the factor 5 is justified. Below the number of registers the errors are smaller.
     #[test]
-    fn the_error_is_as_stated() {
+    fn estimate_has_the_stated_error() {
         for (items, sets) in [(1, 20), (10, 20), (1_000, 20), (30_000, 20), (200_000, 40), (1_000_000, 20)] {
             let errors: Vec<f64> = (0..sets)
                 .map(|set| {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mayhap::Filter;
 use mayhap::advise::say;
+use mayhap::{Filter, figures};
 use serde::Serialize;
 
 use super::Built;
@@ -28,7 +28,7 @@ pub(super) struct BuildReport {
     expected_fpr: f64,
     memory_bytes: u64,
     file_bytes: u64,
-    /// Bits per item of the capacity, or per inserted item if those are more; `None` for a bitmap.
+    /// Bits per item of the capacity; `None` for a bitmap.
     bits_per_item: Option<f64>,
     /// Bytes that were written to a temporary file.
     spilled_bytes: u64,
@@ -46,7 +46,6 @@ impl BuildReport {
         let filter = &built.filter;
         let items = filter.inserted();
         let exact = matches!(filter, Filter::Bitmap(_));
-        let room = filter.capacity().max(items).max(1);
         let over = built.told.is_some_and(|told| items > told && filter.expected_fpr() > built.target_fpr);
         Self {
             out,
@@ -59,7 +58,7 @@ impl BuildReport {
             expected_fpr: filter.expected_fpr(),
             memory_bytes: filter.memory_bytes(),
             file_bytes,
-            bits_per_item: (!exact).then(|| filter.memory_bytes() as f64 * 8.0 / room as f64),
+            bits_per_item: figures::bits_per(filter.memory_bytes(), filter.capacity()).filter(|_| !exact),
             spilled_bytes: built.spilled_bytes,
             seconds: took.as_secs_f64(),
             over_capacity: over,
@@ -93,9 +92,10 @@ impl BuildReport {
             (false, now, target) if now == target => format!("false-positive rate {now}"),
             (false, now, target) => format!("false-positive rate {now} (target {target})"),
         };
-        let room = say::count(self.capacity.max(self.items_distinct));
-        let bits =
-            self.bits_per_item.map_or_else(String::new, |bits| format!(" for {room} ({bits:.1} bits each)"));
+        let capacity = say::count(self.capacity);
+        let bits = self
+            .bits_per_item
+            .map_or_else(String::new, |bits| format!(" for {capacity} ({bits:.1} bits each)"));
         format!(
             "{}: {}, {}{new}, {}{bits}, {rate}, {}",
             self.out,

@@ -72,12 +72,15 @@ impl Add {
             if let Some(warning) = fullness.and_then(|full| full.warning()) {
                 output::warn(format_args!("{}: {warning}", report.filter));
             }
-            let before = match read - new {
-                0 => String::new(),
-                before => format!(", {} of them maybe there before", say::count(before)),
+            let items = say::items(read);
+            let done = match (say::count(new), read - new) {
+                (_, 0) => format!("{items} added"),
+                (new, before) => {
+                    format!("{items} read, {new} certainly new, {} maybe members already", say::count(before))
+                }
             };
             let took = progress::duration(Duration::from_secs_f64(seconds));
-            output::tell(format_args!("{}: {} added{before}, {took}", report.filter, say::items(read)));
+            output::tell(format_args!("{}: {done}, {took}", report.filter));
         }
         if args.json {
             output::to_stdout(|out, _| output::json(out, &report))?;

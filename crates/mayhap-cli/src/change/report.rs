@@ -88,9 +88,12 @@ impl ChangeReport {
     pub(super) fn text(&self) -> String {
         let done = match self.changed {
             Changed::Added { items_new, items_there_before: 0 } => format!("{} added", say::items(items_new)),
-            Changed::Added { items_there_before, .. } => {
-                let before = say::count(items_there_before);
-                format!("{} added, {before} of them maybe there before", say::items(self.items_read))
+            Changed::Added { items_new, items_there_before } => {
+                let (new, before) = (say::count(items_new), say::count(items_there_before));
+                format!(
+                    "{} read, {new} certainly new, {before} maybe members already",
+                    say::items(self.items_read)
+                )
             }
             Changed::Removed { items_removed, items_not_in: 0 } => {
                 format!("{} removed", say::items(items_removed))

@@ -25,7 +25,7 @@ pub(crate) struct ForeignArgs {
     /// How the other program turns items into bytes: utf8, i64le, kryo5, … (never guessed)
     #[arg(help_heading = HEADING, long, value_name = "ENCODING")]
     pub(crate) items_as: Option<ItemEncoding>,
-    /// Parquet: the column whose filter to use, with dots for nested columns
+    /// Parquet: use the filter of this column; nested columns are written with dots
     #[arg(help_heading = HEADING, id = "parquet-column", long = "column", value_name = "PATH", hide_short_help = true)]
     pub(crate) column: Option<String>,
     /// Parquet: the row group, counted from 0; required if there are several

@@ -130,7 +130,7 @@ impl Facts {
             fill_not_counted,
             file_bytes: opened.file_bytes,
             memory_bytes: filter.memory_bytes(),
-            bits_per_item: capacity.map(|capacity| per(capacity).unwrap_or(0.0)),
+            bits_per_item: capacity.and_then(per),
             bits_per_inserted: inserted.and_then(per),
             bound_bits_per_item: target_fpr.and_then(figures::bound_bits_per_item),
             can: Abilities::of(filter),

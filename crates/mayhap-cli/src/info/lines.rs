@@ -155,10 +155,10 @@ impl Figures<'_> {
 
     fn bits_line(&self) -> Option<String> {
         let now = self.bits_per_inserted.map(|now| format!("{now:.2}"));
-        let Some(at_capacity) = self.bits_per_item else { return now.map(|now| format!("{now} now")) };
         if self.capacity == Some(0) {
             return None;
         }
+        let Some(at_capacity) = self.bits_per_item else { return now.map(|now| format!("{now} now")) };
         let full = format!("{at_capacity:.2}");
         let mut text = format!("{full} at capacity");
         if let Some(bound) = self.bound_bits_per_item {

@@ -51,10 +51,10 @@ pub(crate) struct LayoutArgs {
     /// Guava: the false-positive probability it was created with
     #[arg(help_heading = HEADING, long, value_name = "RATE", value_parser = quantity::rate, requires = "expected_insertions", hide_short_help = true)]
     fpp: Option<f64>,
-    /// Guava: how positions are computed; applications mostly use a 64-bit hash, which is mitz-32
+    /// Guava: how positions are computed; bitmaps filled by hand mostly use the first 64 bits of the hash, which is mitz-32
     #[arg(help_heading = HEADING, long, value_name = "NAME", value_enum, default_value = "mitz-32", hide_short_help = true)]
     strategy: Option<StrategyName>,
-    /// Guava: the bit after the last one marks the bitmap as complete; without it, answers are "not ready"
+    /// Guava: the bit after the last one is a marker that the bitmap is complete; if it is 0, answers are "not ready"
     #[arg(help_heading = HEADING, long, hide_short_help = true)]
     pub(crate) marker: bool,
 }

@@ -104,7 +104,7 @@ mod tests {
     use super::next;
 
     #[test]
-    fn runs_match_a_look_at_every_line() {
+    fn runs_match_a_line_by_line_check() {
         let lines = [0, u64::MAX, 0b1011, 1 << 63, u64::MAX, 1, 0];
         let bit = |at: usize| lines[at / 64] >> (at % 64) & 1 == 1;
         for at in 0..64 * lines.len() {

@@ -48,7 +48,7 @@ const DEPTH: u64 = 8;
 
 /// The acknowledged changes of one kind.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct AcknowledgedChanges {
     /// Items from this number to `end` are in the filter. For static kinds: the last committed generation.
     from: u64,
     end: u64,
@@ -103,7 +103,7 @@ impl Client {
 }
 
 /// Adds items until the server is gone.
-fn add(mut client: Client, kind: &str, options: &str, told: &mut Told) -> Option<()> {
+fn add(mut client: Client, kind: &str, options: &str, told: &mut AcknowledgedChanges) -> Option<()> {
     if told.end == 0 || told.end - told.from > MOST {
         client.ask(format!("DEL {kind}"))?;
         // From here on, whatever the answers, the old content is no longer expected.
@@ -124,7 +124,7 @@ fn add(mut client: Client, kind: &str, options: &str, told: &mut Told) -> Option
 }
 
 /// Builds one generation after another until the server is gone.
-fn build(mut client: Client, kind: &str, told: &mut Told) -> Option<()> {
+fn build(mut client: Client, kind: &str, told: &mut AcknowledgedChanges) -> Option<()> {
     // A build that was running when the server was killed is aborted.
     client.ask(format!("MF.BUILD {kind} ABORT"))?;
     loop {
@@ -142,7 +142,7 @@ fn build(mut client: Client, kind: &str, told: &mut Told) -> Option<()> {
 }
 
 /// Checks that everything acknowledged is there.
-fn check(server: &Server, round: u64, all: &mut [Told]) {
+fn check(server: &Server, round: u64, all: &mut [AcknowledgedChanges]) {
     let mut client = Client::of(server);
     for ((kind, _), told) in GROWING.iter().zip(&mut *all) {
         let held = client.held(kind, told.from..told.end);
@@ -185,7 +185,7 @@ fn assert_all_kinds(server: &Server) {
 fn kill_again_and_again(policy: &str, default_rounds: u64) {
     let folder = program::empty_folder("durable", &format!("kinds-{policy}"));
     let rounds = rounds("MAYHAP_KILLS", default_rounds);
-    let mut all = vec![Told::default(); GROWING.len() + BUILT.len()];
+    let mut all = vec![AcknowledgedChanges::default(); GROWING.len() + BUILT.len()];
     let mut server = start(&folder, policy);
     assert_all_kinds(&server);
     for round in 1..=rounds {

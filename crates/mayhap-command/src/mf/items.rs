@@ -1,4 +1,4 @@
-//! `MF.ADD`, `MF.MADD`, `MF.EXISTS`, `MF.MEXISTS`: many items, and many requests, at once.
+//! `MF.ADD`, `MF.MADD`, `MF.EXISTS`, `MF.MEXISTS`: many items and many requests together.
 
 use mayhap::NewItems;
 
@@ -16,7 +16,7 @@ use crate::reply::Reply;
 use crate::run::{Request, Scratch, Slot, Together};
 use crate::value::Value;
 
-/// What the name holds, if it answers.
+/// Returns the current generation, if the name has one that answers.
 fn served(value: Option<&Value>) -> Result<&Served, Refusal> {
     holder_of(value)?.ok_or(NotReady::Missing)?.ready()
 }
@@ -56,7 +56,8 @@ pub(crate) fn ask(
     together
 }
 
-/// `MF.ADD`, `MF.MADD` as far as threads can add together: to large Bloom filters, as long as they need not grow.
+/// Runs `MF.ADD` and `MF.MADD` requests that threads can run together: on large Bloom filters, as long as
+/// they need not grow.
 pub(crate) fn add_together(
     requests: &[Request<'_>],
     value: Option<&Value>,
@@ -72,7 +73,7 @@ pub(crate) fn add_together(
     if let Some(Value::Filter(holder)) = value
         && let Some(Next::Building(_)) = holder.next()
     {
-        // What goes into two generations needs the name alone.
+        // Adding to two generations needs exclusive access to the name.
         return together;
     }
     for request in requests {
@@ -110,7 +111,8 @@ pub(crate) fn add_together(
     together
 }
 
-/// `MF.ADD`, `MF.MADD` with the filter for oneself. Every item has an answer of its own: what was refused does not hinder the others.
+/// Runs one `MF.ADD` or `MF.MADD` with exclusive access to the filter. Every item has its own reply: a
+/// refused item does not stop the others.
 pub(crate) fn add_alone(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -130,7 +132,8 @@ pub(crate) fn add_alone(
     }
 }
 
-/// `MF.INSERT name [NOCREATE] [option …] ITEMS item …`. Options of a filter that is there are checked and ignored.
+/// `MF.INSERT name [NOCREATE] [option …] ITEMS item …`. If the filter exists, the options are checked and
+/// ignored.
 pub(super) fn insert(
     request: &Request<'_>,
     slot: &mut Slot<'_>,
@@ -140,13 +143,13 @@ pub(super) fn insert(
     let is = |name: &'static str| move |word: &&[u8]| word.eq_ignore_ascii_case(name.as_bytes());
     let at = words.iter().position(|word| is("ITEMS")(word));
     let at = at.ok_or(MayhapRefusal::NeedsOption { option: "ITEMS", kind: "insertion" })?;
-    let (said, items) = (&words[..at], &words[at + 1..]);
+    let (given, items) = (&words[..at], &words[at + 1..]);
     if items.is_empty() {
         return Err(MayhapRefusal::NoValue { option: "ITEMS" }.into());
     }
-    let mut said = said.to_vec();
-    let no_create = said.iter().position(|word| is("NOCREATE")(word)).map(|at| said.remove(at));
-    let options = Options::parse(&said)?;
+    let mut given = given.to_vec();
+    let no_create = given.iter().position(|word| is("NOCREATE")(word)).map(|at| given.remove(at));
+    let options = Options::parse(&given)?;
     if slot.get().is_none() {
         if no_create.is_some() {
             return Err(NotReady::Missing.into());
@@ -160,7 +163,7 @@ pub(super) fn insert(
     add_items(items, 0, &NewItems::new(), slot, context).map(Reply::Array)
 }
 
-/// Adds `items`, of which the first `begun` went in already, with answers `done`.
+/// Adds `items`. The first `begun` of them were inserted already, with results `done`.
 fn add_items(
     items: &[&[u8]],
     begun: usize,
@@ -170,7 +173,7 @@ fn add_items(
 ) -> Result<Vec<Reply>, Refusal> {
     let holder = holder_mut(slot)?.ok_or(NotReady::Missing)?;
     let mut replies = Vec::with_capacity(items.len());
-    // Those that went in a moment ago, when the filter was shared.
+    // The items that were just inserted through shared access.
     replies.extend((0..begun).map(|index| Reply::Boolean(done.get(index).unwrap_or(false))));
     let (mut changed, mut refused) = (false, Vec::new());
     holder.add(items, begun, context, |outcome| {
@@ -180,8 +183,8 @@ fn add_items(
         }
         replies.push(outcome.map_or_else(Reply::from, Reply::Boolean));
     })?;
-    // A counting filter takes a copy of what it has already, and a window an item that is in it; and a build
-    // what the generation that serves has had for long.
+    // These also change without a new item: a counting filter stores another copy, a window refreshes the
+    // item, and a build accepts items that the current generation already has.
     let takes_copies = holder.building_mut().is_some()
         || !matches!(
             holder.served.body,

@@ -59,7 +59,7 @@ mod tests {
     use mayhap::ScalableShape;
 
     #[test]
-    fn a_list_is_never_longer_than_what_its_filter_takes_without_growing() -> Result<(), BuildError> {
+    fn listed_items_fit_in_the_filter_without_growth() -> Result<(), BuildError> {
         let scheme = HashScheme::fast(1);
         for capacity in [1, 2, 3, 4, 5, 50, 1_000] {
             for target_fpr in [0.01, 1e-6, 1e-14] {

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_same_question_hits_the_cache() {
+    fn only_equal_needs_hit_the_cache() {
         let memo: Memo<u64, u64> = Memo::new();
         for question in 0..10_000 {
             let hash = hash([question]);

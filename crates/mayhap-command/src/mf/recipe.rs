@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_recipes_are_one_and_the_priced_memory_is_what_is_taken() {
+    fn equal_recipes_are_shared_and_memory_estimates_are_exact() {
         let bloom = |items| Recipe::Bloom(BloomShape::for_capacity(items, 0.01).unwrap());
         let one = bloom(777).shared();
         assert!(Arc::ptr_eq(&one, &bloom(777).shared()) && !Arc::ptr_eq(&one, &bloom(778).shared()));

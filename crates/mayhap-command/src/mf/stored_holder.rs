@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_filter_is_made_from_comes_back() -> Result<(), BuildError> {
+    fn recipes_survive_encoding() -> Result<(), BuildError> {
         for recipe in recipes()? {
             for scheme in [HashScheme::fast(3), HashScheme::keyed(SecretKey::new([7; 16]))] {
                 let mut filter = recipe.make(scheme)?;

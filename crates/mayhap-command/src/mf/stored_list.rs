@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_comes_back_with_its_recipe_and_its_key() -> Result<(), BuildError> {
+    fn lists_survive_encoding_with_recipe_and_key() -> Result<(), BuildError> {
         let scheme = HashScheme::Keyed { key: SecretKey::new([7; 16]) };
         for recipe in recipes()? {
             for items in [0, 1, 20] {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_cut_or_say_too_much_are_refused() -> Result<(), BuildError> {
+    fn truncated_or_oversized_bytes_are_refused() -> Result<(), BuildError> {
         for recipe in recipes()? {
             let bytes = stored(20, &recipe, HashScheme::fast(1));
             for end in 0..bytes.len() {

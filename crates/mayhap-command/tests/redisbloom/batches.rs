@@ -1,10 +1,11 @@
-//! Pipelines: many requests about one name are answered as one by one, and only changes count as changes.
+//! Pipelines: many requests on one name get the same replies as one by one, and only real changes count as
+//! changes.
 
 use mayhap_command::Reply;
 
 use crate::keyspace::Keyspace;
 
-/// `BF.ADD` and `BF.MADD` of all lengths, with repetitions.
+/// `BF.ADD` and `BF.MADD` of all lengths, with duplicates.
 fn requests(count: u32) -> Vec<Vec<String>> {
     let mut item = 0_u32;
     let mut next = || {
@@ -23,7 +24,7 @@ fn requests(count: u32) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// A reply as plain numbers: packed answers and lists of them are the same on the wire.
+/// Turns a reply into plain numbers: packed answers and lists of them are the same on the wire.
 fn plain(reply: &Reply) -> Vec<String> {
     match reply {
         Reply::Booleans(answers) => {
@@ -35,7 +36,7 @@ fn plain(reply: &Reply) -> Vec<String> {
 }
 
 #[test]
-fn a_pipeline_is_answered_as_one_by_one_however_often_the_filter_grows() {
+fn pipelines_are_answered_like_single_requests_during_growth() {
     for reserve in
         ["BF.RESERVE f 0.01 10", "BF.RESERVE f 0.001 700 EXPANSION 1", "BF.RESERVE f 0.01 900 NONSCALING"]
     {
@@ -60,7 +61,7 @@ fn a_pipeline_is_answered_as_one_by_one_however_often_the_filter_grows() {
 }
 
 #[test]
-fn questions_of_a_pipeline_are_answered_in_order() {
+fn pipelined_bloom_lookups_are_answered_in_order() {
     let mut keyspace = Keyspace::default();
     keyspace.line("BF.RESERVE f 0.0001 200");
     let even: String = (0..400).map(|item| format!(" {}", item * 2)).collect();
@@ -76,7 +77,7 @@ fn questions_of_a_pipeline_are_answered_in_order() {
 }
 
 #[test]
-fn questions_to_a_cuckoo_filter_are_answered_in_order_too() {
+fn pipelined_cuckoo_lookups_are_answered_in_order() {
     let mut keyspace = Keyspace::default();
     keyspace.line("CF.RESERVE f 64");
     let even: String = (0..300).map(|item| format!(" {}", item * 2)).collect();
@@ -102,7 +103,7 @@ fn questions_to_a_cuckoo_filter_are_answered_in_order_too() {
 }
 
 #[test]
-fn only_what_changes_something_counts_as_a_change() {
+fn only_requests_that_change_a_value_count_as_changes() {
     let mut keyspace = Keyspace::default();
     for (line, changes) in [
         ("BF.ADD b ada", 1),

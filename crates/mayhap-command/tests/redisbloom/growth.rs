@@ -32,7 +32,8 @@ fn known(keyspace: &mut Keyspace, command: &str, items: u32, prefix: &str) -> u6
     items.chunks(1_000).map(count).sum()
 }
 
-/// Grown from 1 000 to a million: bits for each item, wrong answers, and the sum of what all layers promise.
+/// Grows from 1 000 to a million items; returns the bits per item, the false positives, and the sum of the
+/// promised rates of all layers.
 fn grown(keyspace: &mut Keyspace) -> (f64, u64, f64) {
     assert_eq!(keyspace.line("BF.RESERVE f 0.01 1000"), Reply::Ok);
     add(keyspace, "BF.MADD f", 0..ITEMS, "member:");
@@ -45,7 +46,7 @@ fn grown(keyspace: &mut Keyspace) -> (f64, u64, f64) {
 }
 
 #[test]
-fn compact_growth_keeps_the_promise_with_a_quarter_less_memory() {
+fn compact_growth_keeps_the_rate_with_a_quarter_less_memory() {
     let (bits, wrong, sum) = grown(&mut Keyspace::default());
     assert!((22.5..23.5).contains(&bits), "as RedisBloom: {bits} bits");
     let most = *binomial_band(NON_MEMBERS.into(), PROMISE, 1e-6).end();
@@ -58,14 +59,14 @@ fn compact_growth_keeps_the_promise_with_a_quarter_less_memory() {
     assert!(compact_bits < 18.0, "{compact_bits} bits");
     assert!(sum <= PROMISE, "all layers promise {sum}");
     assert!(wrong <= most, "{wrong} of {NON_MEMBERS}");
-    // The rate is not bought with memory: it is what the layers promise together.
+    // The rate was not bought with memory: it is close to the sum that the layers promise.
     let least = *binomial_band(NON_MEMBERS.into(), sum * 0.95, 1e-6).start();
     assert!(wrong >= least, "{wrong} of {NON_MEMBERS} is too good to be true");
     println!(
         "{bits:.2} bits per item as RedisBloom grows, {compact_bits:.2} compact; {wrong} of {NON_MEMBERS} wrong"
     );
 
-    // What RedisBloom checks of a header holds for these layers too, so that the dump loads.
+    // RedisBloom's checks of a header accept these layers, so the dump loads.
     let Value::Bloom(filter) = keyspace.value("f") else { panic!("a Bloom filter") };
     let mut dump = Vec::new();
     redis_bloom::write(filter.get_mut(), &mut dump).unwrap();
@@ -74,7 +75,7 @@ fn compact_growth_keeps_the_promise_with_a_quarter_less_memory() {
 }
 
 #[test]
-fn a_filter_that_never_grew_is_the_same_by_either_growth() {
+fn filters_that_never_grew_are_equal_in_both_growth_modes() {
     let (mut theirs, mut compact) = (Keyspace::default(), Keyspace::default());
     compact.set("bf-growth", "compact");
     for keyspace in [&mut theirs, &mut compact] {
@@ -87,7 +88,7 @@ fn a_filter_that_never_grew_is_the_same_by_either_growth() {
 }
 
 #[test]
-fn a_given_tightening_is_kept_and_so_is_the_promise() {
+fn explicit_tightening_is_used_and_keeps_the_rate() {
     for ratio in ["0.1", "0.5", "0.9"] {
         let mut keyspace = Keyspace::default();
         let items: String = (0..1_000).map(|item| format!(" {item}")).collect();
@@ -103,7 +104,7 @@ fn a_given_tightening_is_kept_and_so_is_the_promise() {
 }
 
 #[test]
-fn a_thorough_cuckoo_filter_fills_before_it_grows() {
+fn thorough_eviction_fills_a_cuckoo_filter_before_it_grows() {
     for (bucket_size, least) in [(2, 0.84), (4, 0.95)] {
         let mut fills = Vec::new();
         for eviction in ["redisbloom", "thorough"] {

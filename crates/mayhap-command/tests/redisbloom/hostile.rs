@@ -1,4 +1,4 @@
-//! Whatever a client sends, it is answered.
+//! Every request gets a reply, whatever a client sends.
 
 use mayhap_command::{Family, Reply, payload, table};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::keyspace::Keyspace;
 use crate::wire::{self, Protocol};
 
-/// Words that mean something somewhere, and words that do not.
+/// Words that have a meaning in some command, and words that have none.
 fn word() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         prop::sample::select(vec![
@@ -52,7 +52,7 @@ fn word() -> impl Strategy<Value = Vec<u8>> {
         ])
         .prop_map(|word| word.as_bytes().to_vec()),
         prop::collection::vec(any::<u8>(), 0..12),
-        // Headers, nearly: one link, and one table.
+        // Almost headers: one link, and one table.
         prop::collection::vec(0_u8..3, 73..=73),
         prop::collection::vec(0_u8..3, 38..=38),
     ]
@@ -62,7 +62,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_words_are_answered(
+    fn random_arguments_get_a_reply(
         requests in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(word(), 0..7)), 1..12)
     ) {
         let commands: Vec<_> =
@@ -72,7 +72,7 @@ proptest! {
             let mut all: Vec<&[u8]> = vec![command.get(&commands).name.as_bytes()];
             all.extend(words.iter().map(Vec::as_slice));
             if let [_, name, ..] = &mut all[..] {
-                // A few names, so that requests meet.
+                // Only a few names, so that requests affect each other.
                 *name = if name.len() % 2 == 0 { b"f" } else { b"g" };
             }
             let reply = keyspace.ask(&all);
@@ -84,7 +84,8 @@ proptest! {
     }
 }
 
-/// Steps that no command takes: the filter answers, and does not grow. The next layer would have billions of items.
+/// Expansion factors that no command accepts: the filter answers, and does not grow. The next layer would
+/// have billions of items.
 #[test]
 fn a_filter_loaded_with_steps_that_are_too_large_does_not_grow() {
     let mut keyspace = Keyspace::default();
@@ -108,7 +109,7 @@ fn a_filter_loaded_with_steps_that_are_too_large_does_not_grow() {
     }
 }
 
-/// One `CF.INSERT` of all these items into `f`; what became of each.
+/// Runs one `CF.INSERT` of all these items into `f` and returns the result for each.
 fn insert<'a>(keyspace: &mut Keyspace, items: impl Iterator<Item = &'a str>) -> Vec<Reply> {
     let words: Vec<&[u8]> = ["CF.INSERT", "f", "ITEMS"].into_iter().chain(items).map(str::as_bytes).collect();
     match keyspace.ask(&words) {
@@ -117,9 +118,9 @@ fn insert<'a>(keyspace: &mut Keyspace, items: impl Iterator<Item = &'a str>) -> 
     }
 }
 
-/// What many items at once may make of a filter can be loaded again, whatever its settings ask for.
+/// A filter that was grown by many items can be loaded again, whatever its settings allow.
 #[test]
-fn a_filter_has_no_more_tables_than_can_be_loaded() {
+fn every_cuckoo_filter_that_grew_can_be_restored() {
     let mut keyspace = Keyspace::default();
     keyspace.line("CF.RESERVE f 2 BUCKETSIZE 1 EXPANSION 1");
     let items: Vec<String> = (0..4_000).map(|item| item.to_string()).collect();
@@ -137,18 +138,18 @@ fn a_filter_has_no_more_tables_than_can_be_loaded() {
     }
 }
 
-/// What this thread ran so far.
+/// Returns the CPU time that this thread has used.
 fn ran() -> std::time::Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ns = text.split(' ').next().and_then(|number| number.parse().ok());
     std::time::Duration::from_nanos(ns.unwrap_or(0))
 }
 
-/// Many items at once are answered soon, whether they are all the same or none is, and whatever the filter is like.
+/// A request with many items ends soon, for equal and for different items and for any filter.
 #[test]
-fn many_items_hold_up_nobody_for_long() {
+fn a_request_with_many_items_is_fast() {
     const ITEMS: usize = 140_000;
-    // Took 2 s and more; takes 10 to 50 ms.
+    // It took 2 s and more; now it takes 10 to 50 ms.
     const LONGEST: std::time::Duration = std::time::Duration::from_millis(300);
     let numbers: Vec<String> = (0..ITEMS).map(|item| item.to_string()).collect();
     let same = vec!["same".to_owned(); ITEMS];
@@ -173,7 +174,7 @@ fn many_items_hold_up_nobody_for_long() {
                 println!("{make}, {command} {what}: {took:?}");
                 assert!(took < LONGEST, "{make}, {command} {what}: {took:?}");
                 assert_eq!(became.len(), ITEMS);
-                // What was taken is in.
+                // Accepted items are members.
                 let is_taken = |reply: &Reply| matches!(reply, Reply::Boolean(true) | Reply::Integer(1));
                 assert!(is_taken(&became[0]), "{make}: {:?}", became[0]);
                 let taken = items.iter().zip(&became).filter(|(_, reply)| is_taken(reply));
@@ -185,9 +186,10 @@ fn many_items_hold_up_nobody_for_long() {
     }
 }
 
-/// A filter that grows takes all that it is given, by default as with more moves; and one that is full says so.
+/// A growing filter accepts all items, with the default and with more moves; a full one reports that it is
+/// full.
 #[test]
-fn many_honest_items_are_answered_as_ever() {
+fn many_honest_items_are_accepted_or_reported_as_full() {
     let numbers: Vec<String> = (0..300_000).map(|item| item.to_string()).collect();
     for make in [
         "CF.RESERVE f 1024",
@@ -205,9 +207,9 @@ fn many_honest_items_are_answered_as_ever() {
     assert!(became.iter().all(|reply| !matches!(reply, Reply::Refused(_))), "full is -1");
 }
 
-/// One request makes a server work so long and no longer, however many moves it says that an item is worth.
+/// The work of one request is limited, however many moves per item the filter allows.
 #[test]
-fn one_request_moves_only_so_many_items() {
+fn the_moves_of_one_request_are_limited() {
     for (make, items) in [
         ("CF.RESERVE f 2 BUCKETSIZE 1 MAXITERATIONS 65535 EXPANSION 1", 20_000),
         ("CF.RESERVE f 8 MAXITERATIONS 65535 EXPANSION 0", 100_000),
@@ -219,12 +221,12 @@ fn one_request_moves_only_so_many_items() {
         assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{make}: {:?}", begun.elapsed());
         let refused = |reply: &Reply| matches!(reply, Reply::Refused(refusal) if refusal.to_string().contains("too many moves"));
         assert!(became.iter().any(refused), "{make}");
-        // What was taken is in, and the next request begins anew.
+        // Accepted items are members, and the next request has a fresh allowance.
         assert_eq!(became[0], Reply::Boolean(true));
         assert_eq!(keyspace.line("CF.EXISTS f same"), Reply::Boolean(true));
         assert!(!refused(&keyspace.line("CF.ADD f another")));
     }
-    // By default nobody gets there: a full filter refuses each of its items for what it is.
+    // Default filters never reach this limit: a full filter refuses each item because it is full.
     let mut keyspace = Keyspace::default();
     keyspace.line("CF.RESERVE f 8 EXPANSION 0");
     let items: Vec<String> = (0..200_000).map(|item| item.to_string()).collect();

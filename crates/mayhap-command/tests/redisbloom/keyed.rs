@@ -1,4 +1,5 @@
-//! `bf-hash keyed` and `cf-hash keyed`: new filters have a secret key. Everything but what RedisBloom would have to read is as before.
+//! `bf-hash keyed` and `cf-hash keyed`: new filters have a secret key. Everything that RedisBloom does not
+//! need to read is unchanged.
 
 use mayhap::codec::{redis_bloom, redis_cuckoo};
 use mayhap::{HashScheme, SecretKey};
@@ -40,7 +41,7 @@ const MAKERS: [&str; 7] = [
     "CF.INSERTNX f CAPACITY 8 ITEMS first",
 ];
 
-/// The bytes of a value as a snapshot has them.
+/// Returns the bytes of a value as a snapshot stores them.
 fn stored(keyspace: &mut Keyspace, name: &str) -> (Form, Vec<u8>) {
     let value = keyspace.value(name);
     let (form, mut bytes) = (value.form(), Vec::new());
@@ -55,7 +56,7 @@ fn fill(keyspace: &mut Keyspace, name: &str, line: &str) {
     keyspace.line(&format!("{command} {name}{options}{items}"));
 }
 
-/// Does `name` know every item that was put in?
+/// Returns whether `name` answers *maybe* for every inserted item.
 fn holds_all(keyspace: &mut Keyspace, name: &str, line: &str) -> bool {
     let items: String = (0..3_000).map(|item| format!(" item:{item}")).collect();
     match keyspace.line(&format!("{}.MEXISTS {name}{items}", &line[..2])) {
@@ -66,7 +67,7 @@ fn holds_all(keyspace: &mut Keyspace, name: &str, line: &str) -> bool {
 }
 
 #[test]
-fn new_filters_have_a_key_and_those_that_are_there_stay_as_they_are() {
+fn keyed_setting_applies_to_new_filters_only() {
     for line in MAKERS {
         let mut keyspace = Keyspace::default();
         keyspace.line(line);
@@ -80,7 +81,7 @@ fn new_filters_have_a_key_and_those_that_are_there_stay_as_they_are() {
         let other = line.replacen(" f ", " g ", 1);
         keyspace.line(&other);
         let key = scheme(keyspace.value("g"));
-        // What the test draws.
+        // The random bytes of the test environment.
         assert_eq!(key, HashScheme::keyed(SecretKey::new([7; 16])), "{other}");
         keyspace.set("bf-hash", "redisbloom");
         keyspace.set("cf-hash", "redisbloom");
@@ -90,9 +91,10 @@ fn new_filters_have_a_key_and_those_that_are_there_stay_as_they_are() {
     }
 }
 
-/// All layers of a filter that grew have its key, and what clients are told of it is what they are told of RedisBloom's.
+/// All layers of a filter that grew have its key, and clients get the same description as for RedisBloom's
+/// filters.
 #[test]
-fn a_keyed_filter_grows_and_is_described_as_a_plain_one() {
+fn keyed_filters_grow_and_report_info_like_plain_ones() {
     let (mut plain, mut keyed) = (Keyspace::default(), keyed());
     for keyspace in [&mut plain, &mut keyed] {
         keyspace.line("BF.RESERVE b 0.001 64");
@@ -107,7 +109,7 @@ fn a_keyed_filter_grows_and_is_described_as_a_plain_one() {
     assert!(filter.layers() > 3 && filter.uncounted().layers().iter().all(|layer| *layer.scheme() == key));
     let Value::Cuckoo(filter) = keyed.value("c") else { panic!("a cuckoo filter") };
     assert!(filter.tables() > 3);
-    // Which of two items that look alike is counted depends on the key; sizes and fields do not.
+    // The key decides which items are counted, so only sizes and fields are compared.
     for line in ["BF.INFO b CAPACITY", "BF.INFO b SIZE", "BF.INFO b FILTERS", "BF.INFO b EXPANSION"] {
         assert_eq!(keyed.line(line), plain.line(line), "{line}");
     }
@@ -127,7 +129,7 @@ fn a_keyed_filter_grows_and_is_described_as_a_plain_one() {
 }
 
 #[test]
-fn chunks_are_refused_in_both_directions_and_say_what_to_use() {
+fn scandump_and_loadchunk_of_keyed_filters_are_refused_with_alternatives() {
     let (mut keyspace, mut plain) = (keyed(), Keyspace::default());
     for (family, add) in [("BF", "BF.MADD f a b c"), ("CF", "CF.INSERT f ITEMS a b c")] {
         let none = "ERR this filter has a secret key and RedisBloom cannot read it: use DUMP and RESTORE";
@@ -145,7 +147,7 @@ fn chunks_are_refused_in_both_directions_and_say_what_to_use() {
         assert_eq!(refusal(&said), "ERR this filter has a secret key and takes no chunks: delete it first");
         assert_eq!(stored(&mut keyspace, "f"), before, "nothing changed");
 
-        // Under another name chunks make a plain filter, as ever.
+        // Under another name chunks still make a plain filter.
         let Reply::Array(parts) = plain.line(&format!("{family}.SCANDUMP f 0")) else { panic!("{family}") };
         let Reply::Bulk(header) = &parts[1] else { panic!("{family}") };
         assert_eq!(keyspace.ask(&[command.as_bytes(), b"loaded", b"1", header]), Reply::Ok);
@@ -182,9 +184,10 @@ fn payloads_snapshots_and_copies_keep_the_key() {
     }
 }
 
-/// A payload says what it is by its type: a plain filter is no keyed one, nor the other way round, and one damaged anywhere is refused.
+/// The type of a payload decides how it is read: a plain filter is not accepted as keyed, nor the other way
+/// round, and a damaged payload is refused.
 #[test]
-fn payloads_that_are_not_of_their_type_are_refused() {
+fn payloads_of_the_wrong_type_are_refused() {
     use mayhap::codec::redis_rdb::{OwnType, write_dump, write_mayhap_dump};
 
     let mut keyspace = keyed();
@@ -217,7 +220,7 @@ fn payloads_that_are_not_of_their_type_are_refused() {
         }
     }
     assert_eq!(taken, 3, "each as its own type and form, and nothing else");
-    // RedisBloom's writers do not take a keyed filter for one of theirs.
+    // RedisBloom's writers reject a keyed filter.
     let key = SecretKey::new([1; 16]);
     let bloom = redis_bloom::create_keyed(100, 0.01, redis_bloom::Scaling::By(2), key).unwrap();
     assert!(write_dump(&bloom, 10).is_err() && redis_bloom::header(&bloom).is_err());
@@ -237,9 +240,9 @@ fn payloads_that_are_not_of_their_type_are_refused() {
     }
 }
 
-/// A filter that a payload announces is admitted before its memory is taken.
+/// The filter announced by a payload is admitted before its memory is allocated.
 #[test]
-fn a_payload_of_a_keyed_filter_is_bound_by_the_limits() {
+fn keyed_payloads_respect_the_limits() {
     let mut keyspace = keyed();
     keyspace.line("BF.RESERVE b 0.01 100000");
     keyspace.line("CF.RESERVE c 100000");
@@ -256,7 +259,7 @@ fn a_payload_of_a_keyed_filter_is_bound_by_the_limits() {
 }
 
 #[test]
-fn values_that_are_neither_are_refused() {
+fn unknown_hash_settings_are_refused() {
     let mut keyspace = Keyspace::default();
     let before = keyspace.parameters.clone();
     for name in ["bf-hash", "cf-hash"] {

@@ -1,4 +1,4 @@
-//! Names and what they hold, one request at a time.
+//! Names and their values, one request at a time.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use mayhap_command::{
 };
 
 #[derive(Debug)]
-struct Still;
+struct FixedClock;
 
-impl Environment for Still {
+impl Environment for FixedClock {
     fn now_ms(&self) -> u64 {
         0
     }
@@ -27,12 +27,12 @@ pub(crate) struct Keyspace {
     limits: Limits,
     pub(crate) budget: Budget,
     scratch: Scratch,
-    /// Requests that said they changed something.
+    /// The number of requests that reported a change.
     pub(crate) changes: u64,
 }
 
 impl Keyspace {
-    /// One whose filters may take so many bytes each.
+    /// Creates a keyspace whose filters may take this many bytes each.
     pub(crate) fn limited(filter_bytes: u64) -> Self {
         let mut keyspace = Self::default();
         keyspace.limits.filter_bytes = filter_bytes;
@@ -44,7 +44,7 @@ impl Keyspace {
         (parameter.set)(&mut self.parameters, value.as_bytes()).unwrap();
     }
 
-    /// One request of words without blanks.
+    /// Runs one request of words without spaces.
     pub(crate) fn line(&mut self, line: &str) -> Reply {
         self.ask(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>())
     }
@@ -55,7 +55,7 @@ impl Keyspace {
         replies.remove(0)
     }
 
-    /// Requests about the name of the first of them, all of one batch.
+    /// Runs requests on the same name that all belong to one batch.
     pub(crate) fn ask_all(&mut self, all: &[&[&[u8]]]) -> Vec<Reply> {
         let requests: Vec<Request<'_>> =
             all.iter().map(|words| Request { command: table::find(words[0]).unwrap(), words }).collect();
@@ -65,7 +65,7 @@ impl Keyspace {
         {
             return vec![Refusal::WrongArity { command: wrong.command.name }.into()];
         }
-        // Kept until the request is done, as an engine does.
+        // Kept until the request ends, as in an engine.
         let _promises = self.budget.promises();
         let value = self.values.entry(first.name().to_vec()).or_default();
         let before = value.as_ref().map_or(0, Value::memory_bytes);
@@ -73,7 +73,7 @@ impl Keyspace {
             limits: &self.limits,
             budget: &self.budget,
             parameters: &self.parameters,
-            environment: &Still,
+            environment: &FixedClock,
         };
         let mut replies = Vec::new();
         match first.command.run {
@@ -112,7 +112,7 @@ impl Keyspace {
         self.values.get_mut(name.as_bytes()).and_then(Option::as_mut).unwrap()
     }
 
-    /// What `DUMP` answers.
+    /// Returns the reply to `DUMP`.
     pub(crate) fn dump(&mut self, name: &str, rdb_version: u16) -> Result<Vec<u8>, Refusal> {
         let value = self.values.get_mut(name.as_bytes()).and_then(Option::as_mut).unwrap();
         mayhap_command::payload::dump(value, rdb_version)
@@ -123,7 +123,7 @@ impl Keyspace {
             limits: &self.limits,
             budget: &self.budget,
             parameters: &self.parameters,
-            environment: &Still,
+            environment: &FixedClock,
         }
     }
 

@@ -1,5 +1,5 @@
-//! `BF.*` and `CF.*` against what RedisBloom answers: scripts of requests with its raw replies in both protocols, its dumps, and the numbers its own tests
-//! pin down; and what we promise beyond that.
+//! Compares `BF.*` and `CF.*` with RedisBloom: scripts of requests with its raw replies in both protocols,
+//! its dumps, and the numbers in its own tests. Also checks our own additional promises.
 
 mod batches;
 mod growth;

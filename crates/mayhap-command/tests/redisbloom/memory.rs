@@ -1,4 +1,4 @@
-//! Nothing takes memory that was not asked for first.
+//! No memory is allocated before it was admitted.
 
 use mayhap_command::Reply;
 
@@ -15,7 +15,7 @@ fn refused(reply: Reply) -> String {
 const OOM: &str = "OOM command not allowed when used memory > 'maxmemory'.";
 
 #[test]
-fn filters_past_the_limit_of_one_are_refused_in_redis_blooms_words() {
+fn filters_above_the_limit_of_one_are_refused_with_redisblooms_text() {
     let mut keyspace = Keyspace::limited(10_000);
     let create = "ERR Insufficient memory to create filter";
     assert_eq!(refused(keyspace.line("BF.RESERVE b 0.01 1000000")), create);
@@ -36,7 +36,7 @@ fn filters_past_the_limit_of_one_are_refused_in_redis_blooms_words() {
 }
 
 #[test]
-fn filters_past_the_limit_of_all_are_out_of_memory() {
+fn filters_above_the_limit_of_all_are_out_of_memory() {
     let mut keyspace = Keyspace::default();
     keyspace.budget.set_limit(20_000);
     assert_eq!(refused(keyspace.line("BF.RESERVE b 0.01 1000000")), OOM);
@@ -45,7 +45,7 @@ fn filters_past_the_limit_of_all_are_out_of_memory() {
     assert_eq!(refused(keyspace.line(&format!("BF.MADD b{items}"))), OOM);
     assert_eq!(refused(keyspace.line(&format!("CF.INSERT c ITEMS{items}"))), OOM);
     assert!(keyspace.budget.used() <= 20_000, "{}", keyspace.budget.used());
-    // A header that announces more than there is: nothing is made.
+    // A header that announces more memory than there is: no filter is made.
     let mut other = Keyspace::default();
     other.line("BF.RESERVE big 0.01 1000000");
     let Reply::Array(dumped) = other.line("BF.SCANDUMP big 0") else { panic!("a dump") };

@@ -27,7 +27,7 @@ fn payloads_restore_to_the_same_filters() {
 }
 
 #[test]
-fn damaged_payloads_are_refused_in_redis_words() {
+fn damaged_payloads_are_refused_with_redis_texts() {
     let mut keyspace = Keyspace::default();
     keyspace.line("BF.MADD b a b c");
     let good = keyspace.dump("b", 10).unwrap();
@@ -51,7 +51,7 @@ fn damaged_payloads_are_refused_in_redis_words() {
 #[test]
 fn strings_and_filters_of_any_kind_have_payloads() {
     let mut keyspace = Keyspace::default();
-    // What Redis 7.0 says of `a`, of `12345` and of a hundred times `a`: as it is, as a number, compressed.
+    // Redis 7.0's payloads of `a`, of `12345` and of a hundred times `a`: unchanged, as a number, compressed.
     let plain = [0x00, 0x01, 0x61, 0x0a, 0x00, 0xbf, 0xfe, 0xef, 0x9b, 0x8f, 0x36, 0x7d, 0xb4];
     let number = [0x00, 0xc1, 0x39, 0x30, 0x0a, 0x00, 0x9d, 0x94, 0xea, 0x27, 0x93, 0xfc, 0x08, 0xb9];
     let packed = [
@@ -95,7 +95,7 @@ fn strings_and_filters_of_any_kind_have_payloads() {
 }
 
 #[test]
-fn half_of_a_filter_is_not_dumped() {
+fn half_loaded_filters_cannot_be_dumped() {
     let mut keyspace = Keyspace::default();
     keyspace.line("BF.MADD b a b c");
     let Reply::Array(dumped) = keyspace.line("BF.SCANDUMP b 0") else { panic!("a dump") };

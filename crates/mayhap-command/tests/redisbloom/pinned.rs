@@ -1,4 +1,4 @@
-//! Numbers that RedisBloom's own tests pin down.
+//! Numbers fixed by RedisBloom's own tests.
 
 use mayhap_command::Reply;
 
@@ -53,7 +53,7 @@ fn cuckoo_filters_grow_at_the_same_items() {
 }
 
 #[test]
-fn a_cuckoo_filter_grows_only_so_often() {
+fn the_number_of_cuckoo_expansions_is_limited() {
     let mut keyspace = Keyspace::default();
     keyspace.line("CF.RESERVE cf 4");
     for item in 0..124 {
@@ -61,7 +61,7 @@ fn a_cuckoo_filter_grows_only_so_often() {
     }
     let Reply::Refused(refusal) = keyspace.line("CF.ADD cf 124") else { panic!("the 125th is refused") };
     assert_eq!(refusal.to_string(), "Maximum expansions reached");
-    // One command with many items may go on, as there: it is asked before the first of them.
+    // One command with many items may go on, as in RedisBloom: the limit is checked before its first item.
     keyspace.set("cf-max-expansions", "33");
     let items: String = (0..500).map(|item| format!(" {item}")).collect();
     let Reply::Array(added) = keyspace.line(&format!("CF.INSERT cf ITEMS{items}")) else {

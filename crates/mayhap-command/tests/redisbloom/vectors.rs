@@ -1,4 +1,4 @@
-//! Dumps that RedisBloom made.
+//! Dumps made by RedisBloom.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn items(case: &Json, field: &str) -> Vec<String> {
     (from..to).map(|number| format!("{}{number}", text(generator, "prefix"))).collect()
 }
 
-/// Which of the probes RedisBloom took for members.
+/// Returns for each probe whether RedisBloom answered that it is a member.
 fn hits(case: &Json, probes: usize) -> Vec<bool> {
     if let Some(listed) = case["probes"].as_array() {
         return listed.iter().map(|probe| probe["contains"].as_bool().unwrap()).collect();
@@ -63,7 +63,7 @@ fn answers(reply: Reply) -> Vec<bool> {
     }
 }
 
-/// Everything SCANDUMP says until it says 0.
+/// Returns all replies of `SCANDUMP` until it returns 0.
 fn dump(keyspace: &mut Keyspace, family: &str, name: &str) -> Vec<(i64, Vec<u8>)> {
     let (mut chunks, mut iterator) = (Vec::new(), 0);
     loop {
@@ -129,7 +129,8 @@ fn check(family: &str, body_field: &str, case: &Json) {
         assert_eq!(got, due, "{name}: the same answers, the wrong ones included");
     }
 
-    // The same commands make the same dump; of cuckoo filters as well, as long as the order of moves is RedisBloom's.
+    // The same commands make the same dump; of cuckoo filters too, as long as moves are made in RedisBloom's
+    // order.
     let arguments: Vec<&str> =
         case["reserve_args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
     let command = format!("{family}.RESERVE");
@@ -155,7 +156,7 @@ fn check(family: &str, body_field: &str, case: &Json) {
 }
 
 #[test]
-fn dumps_load_answer_the_same_and_are_made_byte_for_byte() {
+fn redisbloom_dumps_load_and_are_written_byte_for_byte() {
     for (family, file, body_field, least) in
         [("BF", "bf_scandump.json", "bits_file", 4), ("CF", "cf_scandump.json", "buckets_file", 2)]
     {

@@ -1,4 +1,4 @@
-//! Replies in the bytes of both protocols, as plainly as can be.
+//! Writes replies in the bytes of both protocols, in the simplest way.
 
 use mayhap_command::Reply;
 

@@ -46,7 +46,10 @@ impl Options {
 impl Engine {
     pub(super) fn dump(&self, request: &Request<'_>, now: Now) -> Result<Reply, Refusal> {
         if self.find(request.name(), now).is_none() {
-            return self.doubt.of(request.name()).map_or(Ok(Reply::Null), |lost| Err(Refusal::Lost(lost)));
+            return self
+                .unknown_losses
+                .of(request.name())
+                .map_or(Ok(Reply::Null), |lost| Err(Refusal::Lost(lost)));
         }
         self.hold(request.name(), now, |hold| match hold.value_mut() {
             None => Ok(Reply::Null),

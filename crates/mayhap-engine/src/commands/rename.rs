@@ -91,7 +91,10 @@ impl Engine {
             return Err(Refusal::SameName);
         }
         if self.must_hold(from, now).is_err() {
-            return self.doubt.of(from).map_or(Ok(Reply::Integer(0)), |lost| Err(Refusal::Lost(lost)));
+            return self
+                .unknown_losses
+                .of(from)
+                .map_or(Ok(Reply::Integer(0)), |lost| Err(Refusal::Lost(lost)));
         }
         self.hold_both([from, to], now, |from, to| {
             if from.value().is_none() || to.value().is_some() && !replace {

@@ -261,12 +261,12 @@ fn scan(bytes: &[u8], first: u64, end: Option<u64>) -> Result<Scan<'_>, LogError
     }
     match end {
         Some(end) if scan.next == end => return Ok(scan),
-        Some(_) => return Err(damaged(offset, "records that were safe are missing")),
+        Some(_) => return Err(damaged(offset, "records that were synced to the disk are missing")),
         None => {}
     }
     let safe = known_safe(bytes, segment.salt, offset).map_or(scan.safe, |safe| safe.max(scan.safe));
     if safe > scan.next {
-        return Err(damaged(offset, "a frame that was safe is damaged"));
+        return Err(damaged(offset, "records that were synced to the disk are damaged"));
     }
     if offset < bytes.len() {
         scan.cut_bytes = (bytes.len() - offset) as u64;

@@ -216,7 +216,7 @@ impl Shared {
     pub(super) fn is_kept(&self, file: Option<&dyn AppendFile>, first: u64) -> Result<(), Refused> {
         match file.map_or(Ok(()), |file| file.is_called(&name(first))) {
             Ok(()) => Ok(()),
-            Err(error) => Err(self.fail("keep the log", &error)),
+            Err(error) => Err(self.fail("find the current log file in the data folder", &error)),
         }
     }
 

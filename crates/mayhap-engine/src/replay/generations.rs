@@ -7,7 +7,7 @@ use mayhap_command::{Reply, Request, Scratch, table};
 use mayhap_testkit::generations::{Done, Server, history};
 use mayhap_testkit::host::Wire;
 
-use super::model::{Dice, Memory, Played, difference, engine, line, quiet, recovered, run, state};
+use super::model::{Dice, FixedClock, Memory, difference, engine, line, quiet, recovered, run, state};
 use crate::engine::Engine;
 use crate::journal::Spoilt;
 use crate::log::Policy;
@@ -15,7 +15,7 @@ use crate::log::Policy;
 /// An engine, and the disk it is restarted from.
 struct Durable {
     engine: Engine,
-    clock: Arc<Played>,
+    clock: Arc<FixedClock>,
     disk: Memory,
     dice: Dice,
     spoilt: Option<Spoilt>,

@@ -110,12 +110,12 @@ impl Disk for Memory {
 
 /// A clock that tests set, and reproducible random numbers.
 #[derive(Debug)]
-pub(super) struct Played {
+pub(super) struct FixedClock {
     now_ms: AtomicU64,
     random: AtomicU64,
 }
 
-impl Environment for Played {
+impl Environment for FixedClock {
     fn now_ms(&self) -> u64 {
         self.now_ms.load(Relaxed)
     }
@@ -150,8 +150,9 @@ pub(super) fn quiet() -> log::Limits {
     log::Limits { segment_bytes: 4 << 10, ..log::Limits::default() }
 }
 
-pub(super) fn engine(seed: u64) -> (Engine, Arc<Played>) {
-    let clock = Arc::new(Played { now_ms: AtomicU64::new(1_700_000_000_000), random: AtomicU64::new(seed) });
+pub(super) fn engine(seed: u64) -> (Engine, Arc<FixedClock>) {
+    let clock =
+        Arc::new(FixedClock { now_ms: AtomicU64::new(1_700_000_000_000), random: AtomicU64::new(seed) });
     (Engine::new(Limits::default(), clock.clone()), clock)
 }
 
@@ -353,7 +354,7 @@ fn load(engine: &Engine, dice: &mut Dice, bloom: &str, filter: &str) -> Vec<Word
 }
 
 /// One step of a history.
-fn step(engine: &Engine, clock: &Played, dice: &mut Dice, names: u64) {
+fn step(engine: &Engine, clock: &FixedClock, dice: &mut Dice, names: u64) {
     match dice.below(40) {
         0 => drop(clock.now_ms.fetch_add(dice.below(2_000), Relaxed)),
         1 => drop(engine.sweep(Duration::from_millis(50))),
@@ -420,7 +421,11 @@ pub(super) fn difference(before: &Contents, after: &Contents) -> Option<String> 
 }
 
 /// The contents of an engine that is recovered from `disk` at this time, and its totals.
-pub(super) fn recovered(disk: &Memory, clock: &Played, spoilt: Option<Spoilt>) -> (Engine, Arc<Played>) {
+pub(super) fn recovered(
+    disk: &Memory,
+    clock: &FixedClock,
+    spoilt: Option<Spoilt>,
+) -> (Engine, Arc<FixedClock>) {
     let (after, its_clock) = engine(77);
     its_clock.now_ms.store(clock.now_ms(), Relaxed);
     *after.spoilt.lock() = spoilt;
@@ -548,7 +553,7 @@ fn threads(
     seed: u64,
     steps: u64,
     spoilt: Option<Spoilt>,
-    step: impl Fn(&Engine, &Played, &mut Dice) + Sync,
+    step: impl Fn(&Engine, &FixedClock, &mut Dice) + Sync,
 ) -> Option<String> {
     const THREADS: u64 = 3;
     let (engine, clock) = engine(seed);
@@ -584,12 +589,12 @@ fn threads(
 }
 
 /// Any request.
-fn anything(engine: &Engine, clock: &Played, dice: &mut Dice) {
+fn anything(engine: &Engine, clock: &FixedClock, dice: &mut Dice) {
     step(engine, clock, dice, 4);
 }
 
 /// Changes of values that are copied in many pieces.
-fn on_large_values(engine: &Engine, _: &Played, dice: &mut Dice) {
+fn on_large_values(engine: &Engine, _: &FixedClock, dice: &mut Dice) {
     let number = dice.below(100_000);
     let text = match dice.below(9) {
         0 => "CF.RESERVE cuckoo 2000 EXPANSION 1".into(),
@@ -623,7 +628,7 @@ fn changes_by_threads_during_snapshots_are_restored() {
 
 #[test]
 fn threads_detect_faults_of_snapshots() {
-    let noticed = |spoilt, step: fn(&Engine, &Played, &mut Dice)| {
+    let noticed = |spoilt, step: fn(&Engine, &FixedClock, &mut Dice)| {
         (0..200).any(|seed| {
             let outcome = std::panic::catch_unwind(|| threads(seed, 1_000, Some(spoilt), step));
             outcome.is_ok_and(|difference| difference.is_some())

@@ -9,10 +9,10 @@ use super::file::{Head, Input, PART};
 use super::manifest::LATE;
 use super::{Done, FILE, Large, MANIFEST, Manifest, PartFile, Saved, SnapshotError, single};
 use crate::disk::Disk;
-use crate::doubt;
 use crate::engine::Engine;
 use crate::journal::{PARTS, part_of};
 use crate::salvage::Damage;
+use crate::unknown_losses;
 
 /// What was read, apart from the contents of the engine.
 pub(crate) struct Loaded {
@@ -76,12 +76,12 @@ pub(crate) fn salvage(engine: &Engine, disk: &dyn Disk, damage: &mut Vec<Damage>
                 Ok(Some(mut input)) => {
                     if let Err(error) = single::salvage(engine, &mut input, damage) {
                         damage.push(error.into());
-                        engine.doubt.add(doubt::ALL);
+                        engine.unknown_losses.add(unknown_losses::ALL);
                     }
                 }
                 Err(error) => {
                     damage.push(error.into());
-                    engine.doubt.add(doubt::ALL);
+                    engine.unknown_losses.add(unknown_losses::ALL);
                 }
             }
             return found;
@@ -107,7 +107,7 @@ pub(crate) fn salvage(engine: &Engine, disk: &dyn Disk, damage: &mut Vec<Damage>
                 match part.part {
                     // They may be names of any part, and the parts contain outdated values for them.
                     LATE => found.all_lost = true,
-                    part => engine.doubt.add(doubt::bit(part)),
+                    part => engine.unknown_losses.add(unknown_losses::bit(part)),
                 }
             }
         }
@@ -122,7 +122,7 @@ pub(crate) fn salvage(engine: &Engine, disk: &dyn Disk, damage: &mut Vec<Damage>
     };
     if !is_known {
         // A part without a file may have had one.
-        engine.doubt.add(doubt::ALL);
+        engine.unknown_losses.add(unknown_losses::ALL);
         found.all_lost |= found.from > position;
         found.from = found.from.min(position);
     }
@@ -196,7 +196,7 @@ fn salvage_part(
     match (had_mistakes, part.part) {
         (true, LATE) => input.damaged_at(0, "names that were written late are damaged"),
         (true, part) => {
-            engine.doubt.add(doubt::bit(part));
+            engine.unknown_losses.add(unknown_losses::bit(part));
             Ok(header.position)
         }
         _ => Ok(header.position),

@@ -184,7 +184,7 @@ impl fmt::Display for SnapshotError {
             Self::Restless { values } => {
                 write!(
                     f,
-                    "large values are renamed and copied faster than they can be written ({values} so far)"
+                    "clients rename and copy large values faster than a snapshot can write them ({values} values so far)"
                 )
             }
             Self::Missing { file } => write!(f, "{file} is missing; the manifest names it"),

@@ -6,10 +6,10 @@ use super::file::{Head, Input, Output, SINGLE};
 use super::load::{lose, lose_if_absent, put};
 use super::{Done, FILE, MANIFEST, SnapshotError, UNFINISHED, failed};
 use crate::disk::Disk;
-use crate::doubt;
 use crate::engine::Engine;
 use crate::entry::Entry;
 use crate::salvage::Damage;
+use crate::unknown_losses;
 
 /// A value buffer larger than this is freed after use.
 const KEPT_BYTES: usize = 16 << 20;
@@ -34,7 +34,7 @@ pub fn save(engine: &Engine, disk: &dyn Disk) -> Result<Done, SnapshotError> {
 
 fn write_all(engine: &Engine, disk: &dyn Disk) -> Result<Done, SnapshotError> {
     let file = disk.create(UNFINISHED).map_err(failed("create the new snapshot"))?;
-    let mut out = Output::begin(file, SINGLE, 0, engine.now().ms, engine.doubt.parts())
+    let mut out = Output::begin(file, SINGLE, 0, engine.now().ms, engine.unknown_losses.parts())
         .map_err(failed("write the snapshot"))?;
     write_records(engine, &mut out).map_err(failed("write the snapshot"))?;
     let names = out.names;
@@ -98,7 +98,7 @@ pub(super) fn read_all(
     over: impl Fn(u64) -> bool,
 ) -> Result<Done, SnapshotError> {
     let header = input.header(SINGLE)?;
-    engine.doubt.set(header.position);
+    engine.unknown_losses.set(header.position);
     let mut done = Done::default();
     input.records(header.version, |file, at, head, value| {
         if head.deadline.is_some_and(&over) {
@@ -119,7 +119,7 @@ pub(super) fn salvage(
     damage: &mut Vec<Damage>,
 ) -> Result<(), SnapshotError> {
     let header = input.header(SINGLE)?;
-    engine.doubt.add(header.position);
+    engine.unknown_losses.add(header.position);
     let mut put_or_lose = |file: &str, at: u64, head: Head, value: &mut Vec<u8>| {
         if let Err(error) = put(engine, file, at, &head, value) {
             lose(engine, &head);
@@ -134,7 +134,7 @@ pub(super) fn salvage(
     });
     if !mistaken.is_empty() {
         // The name itself may be the damaged part.
-        engine.doubt.add(doubt::ALL);
+        engine.unknown_losses.add(unknown_losses::ALL);
     }
     for (name, error) in mistaken {
         lose_if_absent(engine, &name);

@@ -56,7 +56,11 @@ impl Engine {
                 journal.take_changed();
             }
             let play_from = journal.log.next();
-            (play_from, journal.take_changed(), record::parameters(&self.parameters(), self.doubt.parts()))
+            (
+                play_from,
+                journal.take_changed(),
+                record::parameters(&self.parameters(), self.unknown_losses.parts()),
+            )
         };
         let made_ms = self.now().ms;
         let outputs = (0..PARTS).map(|_| None).collect();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 /// The situations that histories met.
-pub(crate) trait Sight: Default + Send {
+pub(crate) trait Coverage: Default + Send {
     /// The number of states that were tried.
     fn states(&self) -> u64;
     /// Adds the counts of another one.
@@ -20,7 +20,7 @@ pub(crate) fn setting(name: &str) -> Option<u64> {
 /// Runs histories until they saw as many states as `MAYHAP_CRASH_STATES` says, or `usual`. Returns the
 /// situations they met and their number. If `MAYHAP_CRASH_SEED` is set, runs only that one and returns
 /// nothing.
-pub(crate) fn see<S: Sight>(
+pub(crate) fn see<S: Coverage>(
     usual: u64,
     history: impl Fn(u64, &mut S) -> Result<(), String> + Sync,
 ) -> Option<(S, u64)> {

@@ -14,12 +14,12 @@ use mayhap_engine::Engine;
 
 /// A clock that stands still unless a test sets it, and reproducible random numbers.
 #[derive(Debug)]
-pub(crate) struct Played {
+pub(crate) struct FixedClock {
     now_ms: AtomicU64,
     random: AtomicU64,
 }
 
-impl Played {
+impl FixedClock {
     pub(crate) fn new(seed: u64) -> Arc<Self> {
         Arc::new(Self { now_ms: AtomicU64::new(1_700_000_000_000), random: AtomicU64::new(seed) })
     }
@@ -34,7 +34,7 @@ impl Played {
     }
 }
 
-impl Environment for Played {
+impl Environment for FixedClock {
     fn now_ms(&self) -> u64 {
         self.now_ms.load(Relaxed)
     }
@@ -64,8 +64,8 @@ impl Dice {
     }
 }
 
-pub(crate) fn engine() -> (Engine, Arc<Played>) {
-    let clock = Played::new(1);
+pub(crate) fn engine() -> (Engine, Arc<FixedClock>) {
+    let clock = FixedClock::new(1);
     (Engine::new(Limits::default(), clock.clone()), clock)
 }
 

@@ -132,12 +132,12 @@ impl Inode {
 
 /// A change of names: a name that gets a file, and a name that goes.
 #[derive(Clone, Debug)]
-struct Naming {
+struct NameChange {
     set: Option<(String, usize)>,
     unset: Option<String>,
 }
 
-impl Naming {
+impl NameChange {
     fn apply(&self, names: &mut BTreeMap<String, usize>) {
         if let Some(name) = &self.unset {
             names.remove(name);
@@ -158,18 +158,18 @@ pub(crate) struct Fault {
 }
 
 /// A disk as it was before a call, and the promises at that time.
-pub(crate) struct Shot {
+pub(crate) struct DiskState {
     pub(crate) disk: Simulated,
     pub(crate) promised: u64,
 }
 
 /// Takes the pictures.
-struct Camera {
+struct StateRecorder {
     /// One of this many calls is chosen at random.
     one_in: u64,
     rng: Rng,
     promises: Box<dyn Fn() -> u64 + Send>,
-    shots: Vec<Shot>,
+    shots: Vec<DiskState>,
 }
 
 #[derive(Default)]
@@ -177,7 +177,7 @@ struct Inside {
     inodes: Vec<Inode>,
     names: BTreeMap<String, usize>,
     safe_names: BTreeMap<String, usize>,
-    namings: Vec<Naming>,
+    namings: Vec<NameChange>,
     fault: Option<Fault>,
     /// Bytes that still fit.
     room: Option<u64>,
@@ -185,7 +185,7 @@ struct Inside {
     short: Option<usize>,
     spoiled: Spoiled,
     calls: u64,
-    camera: Option<Camera>,
+    camera: Option<StateRecorder>,
 }
 
 impl fmt::Debug for Inside {
@@ -216,7 +216,7 @@ impl Inside {
         if let Some(mut camera) = self.camera.take() {
             if camera.rng.below(camera.one_in) == 0 {
                 let (disk, promised) = (Simulated::from(self.sound_copy()), (camera.promises)());
-                camera.shots.push(Shot { disk, promised });
+                camera.shots.push(DiskState { disk, promised });
             }
             self.camera = Some(camera);
         }
@@ -234,7 +234,7 @@ impl Inside {
         }
     }
 
-    fn name(&mut self, naming: Naming) {
+    fn name(&mut self, naming: NameChange) {
         naming.apply(&mut self.names);
         self.namings.push(naming);
     }
@@ -333,11 +333,12 @@ impl Simulated {
 
     /// Takes pictures before one in `of` calls from now on, each with what `promises` returns at that moment.
     pub(crate) fn watch(&self, one_in: u64, rng: Rng, promises: impl Fn() -> u64 + Send + 'static) {
-        self.inside().camera = Some(Camera { one_in, rng, promises: Box::new(promises), shots: Vec::new() });
+        self.inside().camera =
+            Some(StateRecorder { one_in, rng, promises: Box::new(promises), shots: Vec::new() });
     }
 
     /// Takes the pictures, and stops taking more.
-    pub(crate) fn shots(&self) -> Vec<Shot> {
+    pub(crate) fn shots(&self) -> Vec<DiskState> {
         self.inside().camera.take().map(|camera| camera.shots).unwrap_or_default()
     }
 
@@ -472,7 +473,7 @@ impl Simulated {
         inside.call()?;
         let inode = inside.inodes.len();
         inside.inodes.push(Inode::default());
-        inside.name(Naming { set: Some((name.into(), inode)), unset: None });
+        inside.name(NameChange { set: Some((name.into(), inode)), unset: None });
         Ok(Open(self.clone(), inode, kind))
     }
 }
@@ -505,7 +506,7 @@ impl Disk for Simulated {
         let mut inside = self.inside();
         inside.call()?;
         let inode = *inside.names.get(from).ok_or(io::ErrorKind::NotFound)?;
-        inside.name(Naming { set: Some((to.into(), inode)), unset: Some(from.into()) });
+        inside.name(NameChange { set: Some((to.into(), inode)), unset: Some(from.into()) });
         Ok(())
     }
 
@@ -515,7 +516,7 @@ impl Disk for Simulated {
         if !inside.names.contains_key(name) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        inside.name(Naming { set: None, unset: Some(name.into()) });
+        inside.name(NameChange { set: None, unset: Some(name.into()) });
         Ok(())
     }
 

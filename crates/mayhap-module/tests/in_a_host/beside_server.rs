@@ -1,4 +1,5 @@
-//! Our server and the module, given the same requests: the same bytes in reply, in both protocols.
+//! Sends the same requests to our server and to the module: the replies have the same bytes, in both
+//! protocols.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use mayhap_testkit::host::{Talk, Wire};
 use crate::workload::Workload;
 use crate::{hosts, setting};
 
-/// Requests of one history.
+/// The number of requests in one history.
 const REQUESTS: usize = 4_000;
 
 pub(crate) fn server() -> (Running, u16) {
@@ -21,7 +22,8 @@ pub(crate) fn server() -> (Running, u16) {
     (server, port)
 }
 
-/// A reply without what the clock has a part in; hosts differ in how many digits they print, so that numbers are compared as numbers.
+/// Removes the parts of a reply that depend on the clock. Hosts print different numbers of digits, so numbers
+/// are compared as numbers.
 fn comparable(reply: Wire) -> Wire {
     match reply {
         Wire::Double(number) => {
@@ -42,7 +44,7 @@ fn comparable(reply: Wire) -> Wire {
     }
 }
 
-/// Is it to be compared as what it means rather than byte by byte?
+/// Whether a reply is compared by its meaning and not byte by byte.
 fn has_time_or_fractions(words: &[String]) -> bool {
     ["mf.info", "mf.plan", "mf.explain"].iter().any(|name| words[0].eq_ignore_ascii_case(name))
 }
@@ -57,7 +59,7 @@ fn the_module_answers_as_our_server_does() {
             theirs.must(&["FLUSHALL"]);
             for talk in [&mut ours, &mut theirs] {
                 talk.must(&["HELLO", &protocol.to_string()]);
-                // The second half of the histories has what RedisBloom has not.
+                // The second half of the histories uses features that RedisBloom does not have.
                 if seed > 2 {
                     for (name, value) in [("bf-growth", "compact"), ("cf-eviction", "thorough")] {
                         assert!(parameters::find(name.as_bytes()).is_some());

@@ -1,4 +1,4 @@
-//! In clusters: names that move while they are written to, masters that die while they are written to.
+//! In clusters: names move, or masters die, while clients write to them.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,7 +15,7 @@ fn cluster() -> Option<Cluster> {
     Cluster::start(3, 1, &HostOptions::new().our_module(&[]))
 }
 
-/// A client that goes where it is sent.
+/// A client that follows redirections.
 struct Client {
     ports: Vec<u16>,
     at: u16,
@@ -39,7 +39,7 @@ impl Client {
         text.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or_else(|| panic!("{text}"))
     }
 
-    /// The reply, wherever it is to be had; asked again for as long as nobody has it.
+    /// Returns the reply, from whichever node gives it. Repeats the request while no node does.
     fn ask(&mut self, words: &[String]) -> Wire {
         let begun = Instant::now();
         let mut next = 0;
@@ -82,7 +82,7 @@ impl Client {
         self.ask(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
-    /// How many replicas have everything this client wrote where it wrote last.
+    /// Returns how many replicas have everything that this client wrote to the node of its last write.
     fn replicas_that_have_it(&mut self) -> i64 {
         let at = self.at;
         match self.talk(at).and_then(|talk| talk.try_ask(&["WAIT", "1", "1000"])) {
@@ -92,7 +92,7 @@ impl Client {
     }
 }
 
-/// One filter of each family, and how it is added to and asked.
+/// One filter of each family, and the commands that add to it and look it up.
 const FILTERS: [(&str, &str, &str, &str); 3] = [
     ("BF.RESERVE {t}b 0.001 1000", "BF.ADD", "BF.EXISTS", "{t}b"),
     ("CF.RESERVE {t}c 100000", "CF.ADD", "CF.EXISTS", "{t}c"),
@@ -107,7 +107,7 @@ fn all_are_there(client: &mut Client, added: &[(usize, u64)]) {
     }
 }
 
-/// Adds items to all filters until it is told to stop; those that were acknowledged.
+/// Adds items to all filters until it is told to stop, and returns those that were acknowledged.
 fn write(client: &mut Client, stop: &AtomicBool, waits: bool) -> Vec<(usize, u64)> {
     let mut added = Vec::new();
     for item in 0.. {
@@ -121,7 +121,8 @@ fn write(client: &mut Client, stop: &AtomicBool, waits: bool) -> Vec<(usize, u64
                 batch.push((filter, item));
             }
         }
-        // What was written to another than the one that is asked to wait is not known to be anywhere else.
+        // After a redirection, `WAIT` asks a node other than the one that was written to: it proves nothing
+        // about this write.
         if !waits || (client.at == from && client.replicas_that_have_it() >= 1) {
             added.extend(batch);
         }
@@ -130,7 +131,7 @@ fn write(client: &mut Client, stop: &AtomicBool, waits: bool) -> Vec<(usize, u64
 }
 
 #[test]
-fn a_slot_moves_while_it_is_written_to_and_nothing_is_lost() {
+fn no_item_is_lost_while_a_slot_migrates() {
     let Some(cluster) = cluster() else { return };
     let mut client = Client::new(&cluster);
     for (make, ..) in FILTERS {
@@ -144,7 +145,7 @@ fn a_slot_moves_while_it_is_written_to_and_nothing_is_lost() {
             let from = cluster.owner(0, slot);
             let to = (from + 1) % 3;
             cluster.begin_move(slot, from, to);
-            // For a while some names are here and some there.
+            // For a while some names are on one node and some on the other.
             let mut talk = cluster.nodes[from].talk();
             let names = talk.must(&["CLUSTER", "GETKEYSINSLOT", &slot.to_string(), "10"]);
             for name in names.list() {
@@ -173,9 +174,9 @@ fn a_slot_moves_while_it_is_written_to_and_nothing_is_lost() {
     println!("{} items added while the slot moved four times", added.len());
 }
 
-/// Valkey 9 moves a slot as a whole, if every module says that it can go along.
+/// Valkey 9 moves a slot as a whole if every module declares that it supports this.
 #[test]
-fn a_slot_moves_as_a_whole_while_it_is_written_to() {
+fn no_item_is_lost_during_an_atomic_slot_migration() {
     for program in programs() {
         let is_late = |host: &Host| host.talk().ask("INFO server").text().contains("valkey_version:9");
         if !Host::start(&HostOptions::new().program(&program)).is_some_and(|host| is_late(&host)) {
@@ -211,7 +212,7 @@ fn a_slot_moves_as_a_whole_while_it_is_written_to() {
 }
 
 #[test]
-fn a_master_dies_while_it_is_written_to_and_nothing_acknowledged_is_lost() {
+fn acknowledged_items_survive_a_failover() {
     let Some(mut cluster) = cluster() else { return };
     let mut client = Client::new(&cluster);
     for (make, ..) in FILTERS {
@@ -229,7 +230,7 @@ fn a_master_dies_while_it_is_written_to_and_nothing_acknowledged_is_lost() {
         cluster.nodes[master].kill();
         let other = (0..3).find(|&node| node != master).unwrap();
         cluster.wait_until("the replica took over", |cluster| cluster.owner(other, slot) == replica);
-        // And goes on.
+        // The client goes on writing for a while.
         thread::sleep(Duration::from_millis(500));
         stop.store(true, Ordering::Relaxed);
         writer.join().unwrap()

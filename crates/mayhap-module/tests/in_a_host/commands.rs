@@ -1,4 +1,4 @@
-//! What the host says of the commands is what the table says.
+//! The host's description of the commands is that of the table.
 
 use mayhap_command::{Arity, Command, Family, table};
 use mayhap_testkit::host::{Talk, Wire};
@@ -14,7 +14,7 @@ fn texts(wire: &Wire) -> Vec<String> {
 }
 
 #[test]
-fn the_host_knows_every_command_as_the_table_has_it() {
+fn command_info_of_the_host_matches_the_table() {
     for host in hosts(&[]) {
         let mut talk = host.talk();
         let has_categories = talk.ask("ACL CAT").list().iter().any(|category| category.text() == "mayhap");
@@ -68,9 +68,9 @@ fn the_host_knows_every_command_as_the_table_has_it() {
     }
 }
 
-/// Users with rights to read alone, or to other names, do no more than that.
+/// Users who may only read, or only use certain names, can do nothing else.
 #[test]
-fn rights_hold() {
+fn acl_permissions_are_enforced() {
     for host in hosts(&[]) {
         let mut talk = host.talk();
         talk.must(&["BF.ADD", "mine", "x"]);
@@ -128,7 +128,7 @@ fn rights_hold() {
                 assert!(!reader.ask(line).is_refused(), "{line}");
             }
         }
-        // Who may do everything, but with some names alone, does nothing with others by way of a master's word.
+        // A user who may do everything, but only with some names, cannot use `MF.REDO` to reach other names.
         talk.must(&["MF.RESERVE", "{t}secret", "KIND", "bloom", "CAPACITY", "1000"]);
         talk.must(&["MF.ADD", "{t}secret", "x"]);
         talk.must(&["MF.RESERVE", "{t}app", "KIND", "bloom", "CAPACITY", "1000"]);

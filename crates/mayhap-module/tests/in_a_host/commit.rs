@@ -20,7 +20,7 @@ fn begin(talk: &mut Talk, name: &str) {
     }
 }
 
-/// Asks for `COMMIT`, and does not wait for its reply.
+/// Sends `COMMIT` and does not wait for its reply.
 fn commit(host: &Host, name: &str) -> Talk {
     let mut talk = host.talk();
     talk.send(&request(&["MF.BUILD", name, "COMMIT"])).unwrap();
@@ -41,7 +41,7 @@ fn other_clients_are_served_while_a_static_set_is_built() {
         let mut generation = 1;
         while generation == 1 {
             let one = Instant::now();
-            // In the middle of it an item is added to the generation that serves.
+            // Meanwhile an item is added to the serving generation.
             let words = if asked == 20 { ["MF.ADD", "f", "late"] } else { ["MF.EXISTS", "f", "late"] };
             assert!(matches!(talk.ask_words(&words), Wire::Integer(_)));
             generation = talk.must(&["MF.INFO", "f", "generation"]).integer();
@@ -58,7 +58,7 @@ fn other_clients_are_served_while_a_static_set_is_built() {
         let asked = ["MF.MEXISTS", "f", "late", "0", &last];
         assert_eq!(talk.must(&asked), Wire::Array(vec![Wire::Integer(1); 3]));
 
-        // The replica and the AOF have the same.
+        // The replica and the AOF have the same contents.
         talk.must(&["WAIT", "1", "60000"]);
         let mut other = replica.talk();
         assert_eq!(digests(&mut other), digests(&mut talk));
@@ -69,7 +69,7 @@ fn other_clients_are_served_while_a_static_set_is_built() {
 }
 
 #[test]
-fn a_commit_in_a_transaction_or_of_a_name_that_goes_meanwhile_ends_well() {
+fn commit_survives_transaction_and_deleted_key() {
     for host in hosts(&[]) {
         let mut talk = host.talk();
         begin(&mut talk, "in-a-transaction");
@@ -77,14 +77,14 @@ fn a_commit_in_a_transaction_or_of_a_name_that_goes_meanwhile_ends_well() {
         talk.ask("MF.BUILD in-a-transaction COMMIT");
         assert_eq!(talk.ask("EXEC"), Wire::Array(vec![Wire::Integer(2)]));
 
-        // The name is deleted while the set is built: there is no build any more.
+        // The name is deleted while the set is built: the build is gone with it.
         begin(&mut talk, "deleted");
         let mut committing = commit(&host, "deleted");
         assert_eq!(talk.ask("DEL deleted"), Wire::Integer(1));
         assert!(matches!(committing.reply().unwrap(), Wire::Refused(_)));
         assert_eq!(talk.ask("EXISTS deleted"), Wire::Integer(0));
 
-        // The client goes: the build stays, and the next client commits it.
+        // The client disconnects: the build stays, and the next client commits it.
         begin(&mut talk, "left");
         drop(commit(&host, "left"));
         assert_eq!(talk.must(&["MF.BUILD", "left", "COMMIT"]), Wire::Integer(2));

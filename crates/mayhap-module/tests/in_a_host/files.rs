@@ -1,4 +1,5 @@
-//! What the host writes to its files is there again: RDB, AOF with either kind of beginning, and the log of changes alone.
+//! Everything that the host writes to its files can be loaded again: from RDB, from AOF with either kind of
+//! base, and from the log of changes alone.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use mayhap_testkit::host::{Host, HostOptions, Talk, Wire, programs};
 use crate::workload::Workload;
 use crate::{digests, hosts};
 
-/// Values of every form that nobody asks for at random: half a filter, and one that is being built.
+/// Makes values that random requests do not make: half a filter, and one that is being built.
 fn odd_values(talk: &mut Talk) {
     talk.must(&["BF.RESERVE", "whole", "0.01", "5000"]);
     let header = talk.must(&["BF.SCANDUMP", "whole", "0"]);
@@ -23,7 +24,7 @@ fn odd_values(talk: &mut Talk) {
     talk.must(&["PEXPIRE", "keyed", "100000000"]);
 }
 
-/// They answer as before.
+/// Asserts that they answer as before.
 fn odd_values_are_there(talk: &mut Talk) {
     let said = |talk: &mut Talk, line: &str| talk.ask(line);
     assert!(matches!(said(talk, "BF.EXISTS half x"), Wire::Refused(text) if text.starts_with("NOTREADY")));
@@ -71,7 +72,7 @@ pub(crate) fn wait_for_rewrite(talk: &mut Talk) {
 }
 
 #[test]
-fn a_rewritten_aof_is_loaded_again_and_so_is_what_came_behind_it() {
+fn a_rewritten_aof_and_later_changes_are_loaded_again() {
     for preamble in ["no", "yes"] {
         for mut host in hosts(&["--appendonly", "yes", "--aof-use-rdb-preamble", preamble]) {
             fill(&host, 12, 2_000);
@@ -79,7 +80,7 @@ fn a_rewritten_aof_is_loaded_again_and_so_is_what_came_behind_it() {
             odd_values(&mut talk);
             talk.must(&["BGREWRITEAOF"]);
             wait_for_rewrite(&mut talk);
-            // Names that were not touched any more are there by the rewrite alone.
+            // Names that did not change any more come from the rewrite alone.
             let rewritten = digests(&mut talk);
             host.restart();
             assert_eq!(digests(&mut host.talk()), rewritten, "preamble {preamble}");
@@ -94,9 +95,9 @@ fn a_rewritten_aof_is_loaded_again_and_so_is_what_came_behind_it() {
     }
 }
 
-/// What was allowed once is loaded again, whatever is allowed now.
+/// A log that was allowed when it was written is loaded again, whatever the settings are now.
 #[test]
-fn a_log_is_played_again_under_narrower_settings() {
+fn aof_is_replayed_under_smaller_limits() {
     for program in programs() {
         let words = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
         let options = HostOptions::new().program(&program).words(&words);
@@ -113,7 +114,7 @@ fn a_log_is_played_again_under_narrower_settings() {
         talk.must(&["BF.INSERT", "bloom", "VALIDATESCALETO", "100000", "ITEMS", "y"]);
         let before = digests(&mut talk);
         drop(talk);
-        // In either order: each bounds the other.
+        // In either order, because each limits the other.
         for words in [
             ["cf-initial-size", "2", "cf-bucket-size", "1"],
             ["cf-bucket-size", "8", "bf-expansion-factor", "0"],

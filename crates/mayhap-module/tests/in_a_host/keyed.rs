@@ -1,4 +1,5 @@
-//! Filters of the `BF.*` and `CF.*` families with a secret key: they reach replicas, files and other hosts with it, and RedisBloom never gets to read one.
+//! Filters of the `BF.*` and `CF.*` families with a secret key: replicas, files and other hosts receive them
+//! with the key, and RedisBloom never reads one.
 
 use mayhap_testkit::host::{Host, HostOptions, Talk, Wire, programs, request};
 
@@ -17,7 +18,8 @@ fn type_of(talk: &mut Talk, name: &str) -> String {
     talk.ask_words(&["TYPE", name]).text()
 }
 
-/// Makes a keyed filter by every request that makes one, and by a transaction and a script; and a plain one of each family.
+/// Makes a keyed filter with every request that makes one, and in a transaction and a script; and a plain one
+/// of each family.
 fn make_all(talk: &mut Talk, tag: &str) {
     set_hash(talk, "redisbloom");
     talk.ask(&format!("BF.MADD plain:b{tag} 1 2 3"));
@@ -58,7 +60,7 @@ fn make_all(talk: &mut Talk, tag: &str) {
     set_hash(talk, "redisbloom");
 }
 
-/// All of them are there with what was put into them, each of its type.
+/// Asserts that all of them exist with their items, each of its type.
 fn all_are_there(talk: &mut Talk, tag: &str) {
     let ways = ["reserve", "add", "madd", "insert", "multi", "script"].map(|way| format!("b:{way}{tag}"));
     let others = ["reserve", "add", "addnx", "insert", "insertnx", "multi", "script"];
@@ -82,7 +84,7 @@ fn all_are_there(talk: &mut Talk, tag: &str) {
 }
 
 #[test]
-fn keyed_filters_reach_a_replica_by_its_file_and_by_requests() {
+fn keyed_filters_reach_a_replica_by_rdb_and_by_commands() {
     for (master, replica) in
         hosts(&["--repl-diskless-sync-delay", "0"]).zip(hosts(&["--repl-diskless-sync-delay", "0"]))
     {
@@ -108,7 +110,7 @@ fn keyed_filters_reach_a_replica_by_its_file_and_by_requests() {
 #[test]
 fn keyed_filters_survive_files_of_either_kind() {
     for preamble in ["no", "yes"] {
-        // A host that is killed while it syncs has not written what came meanwhile, unless it syncs always.
+        // A host that is killed during a sync loses later changes, unless it always syncs.
         let words = ["--appendonly", "yes", "--appendfsync", "always", "--aof-use-rdb-preamble", preamble];
         for mut host in hosts(&words) {
             let mut talk = host.talk();
@@ -132,7 +134,7 @@ fn keyed_filters_survive_files_of_either_kind() {
     }
 }
 
-/// Payloads go between hosts and our own server, whatever these are set to; a copy has the key of what it was copied from.
+/// Payloads move between hosts and our own server, whatever their settings. A copy has the key of its source.
 #[test]
 fn keyed_filters_move_between_hosts_and_our_server() {
     for (one, two) in hosts(&[]).zip(hosts(&[])) {
@@ -153,7 +155,7 @@ fn keyed_filters_move_between_hosts_and_our_server() {
                 let payload = first.must(&["DUMP", name]);
                 other.must(&[b"RESTORE".as_slice(), name.as_bytes(), b"0", payload.bytes()]);
                 assert_eq!(type_of(other, name), kind, "{name}");
-                // And back.
+                // And back again.
                 let payload = other.must(&["DUMP", name]);
                 first.must(&[b"RESTORE".as_slice(), b"{back}", b"0", payload.bytes(), b"REPLACE"]);
                 assert_eq!(digest(first, "{back}"), digest(first, name), "{name}");
@@ -163,9 +165,10 @@ fn keyed_filters_move_between_hosts_and_our_server() {
     }
 }
 
-/// A file with a keyed filter is refused by a host without the module, naming the type: it cannot take it for RedisBloom's.
+/// A host without the module refuses a file with a keyed filter and names the type: it cannot take it for one
+/// of RedisBloom's.
 #[test]
-fn a_reader_that_does_not_know_keyed_filters_refuses_them_by_name() {
+fn hosts_without_the_keyed_types_refuse_them_by_name() {
     for program in programs() {
         let plain = HostOptions::new().program(&program);
         for (line, name) in [("BF.ADD f x", "mayhapBF-"), ("CF.ADD f x", "mayhapCF-")] {
@@ -191,9 +194,10 @@ fn a_reader_that_does_not_know_keyed_filters_refuses_them_by_name() {
     }
 }
 
-/// What a log of RedisBloom's says is done as there: its requests make plain filters, whatever new ones are to be like.
+/// A log written by RedisBloom has the same effect as there: its requests make plain filters, whatever the
+/// setting for new filters.
 #[test]
-fn a_log_of_redis_bloom_makes_plain_filters() {
+fn aof_of_redisbloom_creates_plain_filters() {
     for program in programs() {
         let options = HostOptions::new().program(&program).words(&["--appendonly", "yes"]);
         let keyed = options.our_module(&["bf-hash", "keyed", "cf-hash", "keyed"]);

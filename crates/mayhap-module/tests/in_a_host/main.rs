@@ -1,4 +1,4 @@
-//! The module in real hosts: Debian's Redis, and whatever other programs `MAYHAP_TEST_HOSTS` names.
+//! The module in real hosts: Debian's Redis, and all other programs named in `MAYHAP_TEST_HOSTS`.
 
 mod beside_server;
 mod cluster;
@@ -18,18 +18,18 @@ use std::path::PathBuf;
 
 use mayhap_testkit::host::{Host, HostOptions, Talk, Wire, programs};
 
-/// A host of each program that is there, with the module and these words of configuration.
+/// Starts a host of each available program, with the module and these words of configuration.
 fn hosts(words: &[&str]) -> impl Iterator<Item = Host> {
     let options = HostOptions::new().our_module(&[]).words(words);
     programs().into_iter().filter_map(move |program| Host::start(&options.clone().program(program)))
 }
 
-/// One host, of the program that is always there.
+/// Starts one host, of the program that is always available.
 fn host(words: &[&str]) -> Option<Host> {
     Host::start(&HostOptions::new().our_module(&[]).words(words))
 }
 
-/// What every name holds, by the host's own checksums of it.
+/// Returns the digest of every name's value, computed by the host.
 fn digests(talk: &mut Talk) -> Vec<(String, String)> {
     let mut names: Vec<String> = talk.ask("KEYS *").list().iter().map(Wire::text).collect();
     names.sort();
@@ -40,7 +40,7 @@ fn digests(talk: &mut Talk) -> Vec<(String, String)> {
     names.into_iter().map(digest).collect()
 }
 
-/// What the host calls a setting of ours.
+/// Returns the host's value of one of our settings.
 fn setting(talk: &mut Talk, name: &str) -> String {
     match talk.must(&["CONFIG", "GET", &format!("*{name}")]) {
         Wire::Map(pairs) => pairs[0].0.text(),
@@ -48,12 +48,12 @@ fn setting(talk: &mut Talk, name: &str) -> String {
     }
 }
 
-/// The version of a host, as it says itself.
+/// Returns the version that the host reports.
 fn version(talk: &mut Talk) -> String {
     talk.info("redis_version")
 }
 
-/// A file of the library's test data.
+/// Reads a file of the library's test data.
 fn vector(name: &str) -> Vec<u8> {
     let path =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors/redisbloom").join(name);

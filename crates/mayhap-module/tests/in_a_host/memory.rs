@@ -1,4 +1,4 @@
-//! The host's limit of memory holds, and what there is no memory for is refused: the host lives.
+//! The host's memory limit holds. A request without enough memory is refused, and the host survives.
 
 use mayhap_testkit::host::{Talk, Wire};
 
@@ -9,7 +9,7 @@ fn used(talk: &mut Talk) -> u64 {
 }
 
 #[test]
-fn what_would_go_past_the_limit_is_refused_before_it_is_taken() {
+fn requests_above_the_limit_are_refused_before_they_allocate() {
     for host in hosts(&["--maxmemory", "10mb", "--maxmemory-policy", "noeviction"]) {
         let mut talk = host.talk();
         for line in [
@@ -23,7 +23,7 @@ fn what_would_go_past_the_limit_is_refused_before_it_is_taken() {
             assert!(used(&mut talk) < 5 << 20, "{line}");
         }
         assert_eq!(talk.ask("EXISTS large").integer(), 0);
-        // What grows stops at the limit, and what is in it stays.
+        // A growing filter stops at the limit and keeps its items.
         talk.must(&["BF.RESERVE", "grows", "0.0001", "10000", "EXPANSION", "4"]);
         let (mut added, mut refused) = (Vec::new(), 0);
         for item in 0..20_000 {
@@ -58,7 +58,7 @@ fn what_would_go_past_the_limit_is_refused_before_it_is_taken() {
 }
 
 #[test]
-fn names_are_evicted_for_others_where_the_host_does_that() {
+fn maxmemory_policy_evicts_filters() {
     for host in hosts(&["--maxmemory", "30mb", "--maxmemory-policy", "allkeys-lru"]) {
         let mut talk = host.talk();
         for number in 0..60 {
@@ -72,9 +72,9 @@ fn names_are_evicted_for_others_where_the_host_does_that() {
     }
 }
 
-/// Numbers that no machine has: an error, and the host goes on.
+/// Sizes that no machine has are an error, and the host goes on.
 #[test]
-fn sizes_out_of_this_world_are_errors() {
+fn impossible_sizes_are_errors() {
     for mut host in hosts(&[]) {
         let mut talk = host.talk();
         for line in [
@@ -90,7 +90,7 @@ fn sizes_out_of_this_world_are_errors() {
             assert_eq!(reply.is_refused(), !held, "{line}: {reply:?}");
             talk.must(&["UNLINK", "huge"]);
         }
-        // A third of what the machine has goes three times at most, used or not.
+        // A third of the machine's memory can be allocated at most three times, used or not.
         let third: u64 = talk.info("total_system_memory").parse::<u64>().unwrap() / 3;
         let items = (third as f64 * 8.0 / 14.4) as u64;
         let reserve = |talk: &mut Talk, number: u32| {
@@ -106,9 +106,9 @@ fn sizes_out_of_this_world_are_errors() {
     }
 }
 
-/// Values that come and go leave nothing behind.
+/// Values that are created and deleted leak no memory.
 #[test]
-fn nothing_leaks() {
+fn no_memory_leak() {
     let Some(host) = host(&[]) else { return };
     let mut talk = host.talk();
     let mut after = Vec::new();
@@ -135,9 +135,10 @@ fn nothing_leaks() {
     assert_eq!(talk.info("mayhap_filters_memory_bytes"), "0");
 }
 
-/// Many small filters with holes between them: the host moves them together, where it can, and nobody notices.
+/// Many small filters with holes between them: the host moves them together, if it can, and clients notice
+/// nothing.
 #[test]
-fn a_host_that_defragments_moves_filters_and_loses_nothing() {
+fn active_defrag_moves_filters_without_loss() {
     const FILTERS: usize = 40_000;
     let mut defragmented = 0;
     for host in hosts(&["--active-defrag-ignore-bytes", "1mb", "--active-defrag-threshold-lower", "1"]) {
@@ -155,7 +156,7 @@ fn a_host_that_defragments_moves_filters_and_loses_nothing() {
                 .to_vec(),
         };
         talk.ask_all((0..FILTERS).map(make));
-        // Every other one goes, of all sizes.
+        // Every other filter is deleted, of all sizes.
         talk.ask_all(
             (0..FILTERS)
                 .filter(|number| number / 3 % 4 != 0)
@@ -181,14 +182,15 @@ fn a_host_that_defragments_moves_filters_and_loses_nothing() {
             talk.info("allocator_frag_ratio")
         );
     }
-    // Neither Debian's Redis nor the wheel's Valkey has the allocator that can. `just hosts` builds some that do, and wants it seen.
+    // Neither Debian's Redis nor the wheel's Valkey has an allocator that supports this. `just hosts` builds
+    // some that do, and requires the test to see it.
     let required = std::env::var_os("MAYHAP_REQUIRE_DEFRAG").is_some_and(|value| value == "1");
     assert!(defragmented > 0 || !required, "no host here can defragment");
 }
 
-/// A copy and a payload are no way around the limit, and are taken where there is room.
+/// Copies and payloads cannot bypass the limit, and are allowed if there is room.
 #[test]
-fn copies_and_payloads_keep_to_the_limit() {
+fn copies_and_payloads_respect_the_memory_limit() {
     for host in hosts(&["--maxmemory-policy", "noeviction"]) {
         let mut talk = host.talk();
         talk.must(&["BF.RESERVE", "bloom", "0.01", "20000000"]);
@@ -205,7 +207,7 @@ fn copies_and_payloads_keep_to_the_limit() {
             assert!(talk.ask_words(&["COPY", name, "second"]).is_refused(), "{name}");
             assert!(restore(&mut talk).is_refused(), "{name}");
             assert!(used(&mut talk) < before + large / 2, "{name}");
-            // A payload is beside the filter while that is made of it.
+            // While a payload is made, it takes memory in addition to the filter.
             talk.must(&["CONFIG", "SET", "maxmemory", &(before + 4 * large).to_string()]);
             assert_eq!(talk.must(&["COPY", name, "second"]).integer(), 1, "{name}");
             talk.must(&["DEL", "second"]);
@@ -217,9 +219,9 @@ fn copies_and_payloads_keep_to_the_limit() {
     }
 }
 
-/// A request of very many items, most of which are refused, is over soon.
+/// A request with very many items, most of which are refused, ends soon.
 #[test]
-fn refusals_by_the_hundred_thousand_hold_up_nobody() {
+fn a_hundred_thousand_refusals_do_not_block_other_clients() {
     let Some(host) = host(&[]) else { return };
     let mut talk = host.talk();
     for (make, add) in [

@@ -1,4 +1,5 @@
-//! Filters that hold more than they were made for: the host's log and `INFO` tell of them, and clients do not wait for the look.
+//! Filters that hold more items than their capacity: the host's log and `INFO` report them, and measuring
+//! them does not block clients.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ fn add(talk: &mut Talk, name: &str, items: std::ops::Range<u32>) {
 }
 
 #[test]
-fn info_counts_them_and_the_log_has_one_line_for_each_threshold() {
+fn info_counts_overfull_filters_and_the_log_has_one_line_per_threshold() {
     for host in hosts(&["--databases", "4"]) {
         let mut talk = host.talk();
         talk.must(&["SET", "other", "value"]);
@@ -49,22 +50,23 @@ fn info_counts_them_and_the_log_has_one_line_for_each_threshold() {
             log.lines().filter(|line| line.contains("expected false-positive rate")).collect();
         assert_eq!(lines.len(), 3, "{log}");
         assert!(lines.iter().all(|line| line.contains("mayhap: \"seen\"")), "{log}");
-        assert!(lines[0].contains("over its target") && lines[1].contains("over a half"), "{log}");
+        assert!(lines[0].contains("above its target") && lines[1].contains("more than one half"), "{log}");
     }
 }
 
-/// A gigabyte of bits: what is read of them is bounded, so that other clients of the host's one thread wait for some milliseconds.
+/// A filter of a gigabyte: only a limited part of its bits is read, so other clients of the single-threaded
+/// host wait for some milliseconds.
 #[test]
-fn info_of_a_huge_filter_is_no_pause() {
+fn info_of_a_huge_filter_is_fast() {
     for host in hosts(&[]) {
         let mut talk = host.talk();
         let huge = "MF.RESERVE huge KIND bloom CAPACITY 900000000 FPR 0.01";
         if talk.ask(huge).is_refused() {
-            // A machine without that much memory.
+            // This machine does not have that much memory.
             continue;
         }
         add(&mut talk, "huge", 0..1_000);
-        // The fastest of some: other programs of the machine may be in the way of one.
+        // The fastest of several attempts: other programs on the machine may slow down any one of them.
         let mut fastest = Duration::MAX;
         for _ in 0..5 {
             let begun = Instant::now();

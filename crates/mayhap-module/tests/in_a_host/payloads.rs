@@ -1,4 +1,4 @@
-//! Payloads and files that are not what they say: refused, or used without harm. And those of RedisBloom, which are what they say.
+//! Invalid payloads and files are refused, or used without harm. Those of RedisBloom are loaded.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use crate::{hosts, vector};
 
-/// What is done with a value that was accepted.
+/// The requests made with a value that was accepted.
 const USES: [&str; 22] = [
     "BF.ADD v x",
     "BF.MADD v p q r s t 1 2 3 4 5 6 7 8 9",
@@ -37,23 +37,23 @@ const USES: [&str; 22] = [
     "DUMP w",
 ];
 
-/// One value takes milliseconds; this long is a hang, on any machine.
+/// One value takes milliseconds; on any machine a request that takes this long hangs.
 const LONGEST: Duration = Duration::from_secs(10);
 
-struct Battery<'a> {
+struct PayloadChecker<'a> {
     host: &'a mut Host,
     talk: Talk,
     accepted: u32,
     refused: u32,
 }
 
-impl<'a> Battery<'a> {
+impl<'a> PayloadChecker<'a> {
     fn new(host: &'a mut Host) -> Self {
         let talk = host.talk();
         Self { host, talk, accepted: 0, refused: 0 }
     }
 
-    /// Restores it, and uses what came of it in every way there is.
+    /// Restores the value and uses the result in every possible way.
     fn try_value(&mut self, value: &ModuleValue, what: &str) {
         let begun = Instant::now();
         let payload = seal::redis_payload(&value.to_bytes());
@@ -78,12 +78,12 @@ fn tail(log: &str) -> &str {
     &log[log.len().saturating_sub(4_000)..]
 }
 
-/// Every field of every kind of value, each with every number that sizes wrap around, each string too short, too long, or empty; all checksums
-/// are right.
+/// Every field of every kind of value: every number at which sizes wrap around, and every string too short,
+/// too long or empty. All checksums are correct.
 #[test]
-fn no_field_of_a_payload_kills_the_host() {
+fn changed_payload_fields_do_not_crash_the_host() {
     for mut host in hosts(&[]) {
-        let mut battery = Battery::new(&mut host);
+        let mut battery = PayloadChecker::new(&mut host);
         for (number, lines) in MAKERS.iter().enumerate() {
             let (honest, made) = (value(number), lines[0]);
             battery.try_value(&honest, made);
@@ -107,7 +107,7 @@ fn no_field_of_a_payload_kills_the_host() {
                         }
                     }
                 }
-                // Another kind of field, one too few, one too many.
+                // Another type of field, one field too few, one too many.
                 changed(Field::String(b"text".to_vec()));
                 changed(Field::Unsigned(7));
                 let mut value = honest.clone();
@@ -135,7 +135,7 @@ fn no_field_of_a_payload_kills_the_host() {
     }
 }
 
-/// What RedisBloom's `SCANDUMP` said of a filter, as the fields its RDB files have.
+/// Turns RedisBloom's `SCANDUMP` of a filter into the fields of its RDB files.
 fn bloom_of(header: &[u8], mut body: &[u8]) -> ModuleValue {
     let u64_at = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().unwrap());
     let u32_at = |at: usize| u64::from(u32::from_le_bytes(header[at..at + 4].try_into().unwrap()));
@@ -161,7 +161,7 @@ fn bloom_of(header: &[u8], mut body: &[u8]) -> ModuleValue {
     ModuleValue { id: module_id("MBbloom--", 4), fields }
 }
 
-/// The same of a cuckoo filter.
+/// The same for a cuckoo filter.
 fn cuckoo_of(header: &[u8], mut body: &[u8]) -> ModuleValue {
     let u64_at = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().unwrap());
     let u16_at = |at: usize| u64::from(u16::from_le_bytes(header[at..at + 2].try_into().unwrap()));
@@ -180,7 +180,7 @@ fn cuckoo_of(header: &[u8], mut body: &[u8]) -> ModuleValue {
     ModuleValue { id: module_id("MBbloomCF", 4), fields }
 }
 
-/// A case of the test data, with all that RedisBloom said of it.
+/// A case of the test data, with all replies of RedisBloom about it.
 struct Case {
     name: String,
     family: &'static str,
@@ -244,7 +244,7 @@ fn answers_as_redis_bloom_did(talk: &mut Talk, case: &Case, name: &str) {
     assert_eq!(answers(talk, case, name, &case.probes), case.hits, "{}: probes", case.name);
 }
 
-/// A file as a Redis with RedisBloom writes it.
+/// Makes a file as a Redis with RedisBloom writes it.
 fn rdb_file(values: &[(String, &ModuleValue)]) -> Vec<u8> {
     let mut file = b"REDIS0009".to_vec();
     file.extend([0xfe, 0]);
@@ -262,7 +262,7 @@ fn rdb_file(values: &[(String, &ModuleValue)]) -> Vec<u8> {
 }
 
 #[test]
-fn filters_of_redis_bloom_load_by_restore_and_from_its_files_and_go_back() {
+fn redisbloom_filters_load_by_restore_and_from_rdb_and_convert_back() {
     let cases = cases();
     assert!(cases.len() >= 6);
     for mut host in hosts(&[]) {
@@ -281,7 +281,7 @@ fn filters_of_redis_bloom_load_by_restore_and_from_its_files_and_go_back() {
         let mut talk = host.talk();
         for (at, case) in cases.iter().enumerate() {
             answers_as_redis_bloom_did(&mut talk, case, &name(at));
-            // What we write is what it wrote, field by field.
+            // Our fields equal those that it wrote.
             let dumped = talk.must(&["DUMP", &name(at)]);
             if let Some(dumped) = ModuleValue::of_dump(dumped.bytes()) {
                 assert_eq!(dumped, case.value, "{}", case.name);
@@ -290,7 +290,8 @@ fn filters_of_redis_bloom_load_by_restore_and_from_its_files_and_go_back() {
     }
 }
 
-/// Types of others are the host's to refuse; what a later RedisBloom wrote is ours, and the host's log says what it was.
+/// The host refuses types of other modules. A value of a later RedisBloom is our type, and the host's log
+/// names its version.
 #[test]
 fn values_of_other_types_and_versions_are_refused() {
     for host in hosts(&[]) {
@@ -313,11 +314,12 @@ fn values_of_other_types_and_versions_are_refused() {
     }
 }
 
-/// One request of many items, and what everyone else waits for meanwhile: the time of the command, by the host's own count.
+/// One request with many items delays all other clients: measures the time of the command by the host's own
+/// count.
 #[test]
-fn one_request_of_many_items_does_not_hold_up_the_host() {
+fn a_request_with_many_items_does_not_block_the_host() {
     const ITEMS: usize = 140_000;
-    /// Of a module without optimisation, on a busy machine; it was 5 s there.
+    /// For a module without optimisation, on a busy machine. It was 5 s there before.
     const LONGEST_USEC: u64 = 1_000_000;
     for host in hosts(&[]) {
         let mut talk = host.talk();
@@ -343,7 +345,7 @@ fn one_request_of_many_items_does_not_hold_up_the_host() {
     }
 }
 
-/// A file of the host's own with a value that is damaged: the host says so and does not start; one that is as it should be starts.
+/// With a damaged value in its file the host reports it and does not start; with an intact file it starts.
 #[test]
 fn a_damaged_file_is_an_error_and_no_crash() {
     let cases = cases();

@@ -1,4 +1,4 @@
-//! A replica holds what its master holds, whatever the two are set to.
+//! A replica has the same data as its master, whatever the settings of the two.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use mayhap_testkit::host::{Host, Talk, Wire};
 use crate::workload::Workload;
 use crate::{digests, hosts, setting};
 
-/// Requests of one history.
+/// The number of requests in one history.
 const REQUESTS: usize = 6_000;
 
 /// Makes `replica` follow `master`, and waits until it does.
@@ -39,7 +39,7 @@ fn set(talk: &mut Talk, settings: &[(&str, &str)]) {
     }
 }
 
-/// Settings that make other filters.
+/// Settings under which requests make different filters.
 const OTHERS: [(&str, &str); 8] = [
     ("bf-error-rate", "0.2"),
     ("bf-initial-size", "7"),
@@ -56,7 +56,7 @@ fn a_replica_equals_its_master_after_random_requests() {
     for (master, replica) in
         hosts(&["--repl-diskless-sync-delay", "0"]).zip(hosts(&["--repl-diskless-sync-delay", "0"]))
     {
-        // What is there before comes by a file, what comes later by requests.
+        // Existing data arrives in a file, later changes as requests.
         let mut talk = master.talk();
         talk.ask_all(Workload::new(21, false).take(500));
         follow(&replica, &master);
@@ -69,7 +69,7 @@ fn a_replica_equals_its_master_after_random_requests() {
             set(&mut talk, of_master);
             set(&mut other, of_replica);
             talk.ask_all(Workload::new(22 + round as u64, false).take(REQUESTS / 3));
-            // In transactions and in scripts as well.
+            // Also in transactions and in scripts.
             talk.must(&["MULTI"]);
             for words in Workload::new(32 + round as u64, false).take(40) {
                 talk.ask_words(&words);
@@ -82,7 +82,7 @@ fn a_replica_equals_its_master_after_random_requests() {
             assert!(ours.len() > 8, "{ours:?}");
             assert_eq!(theirs, ours, "round {round}");
         }
-        // A replica is asked as its master is.
+        // The replica gets the same lookups as its master.
         for (name, _) in digests(&mut talk) {
             if talk.ask_words(&["TYPE", &name]).text() == "MBbloom--" {
                 let words = ["BF.MEXISTS", &name, "1", "2", "3", "4", "5", "nobody"];
@@ -93,9 +93,9 @@ fn a_replica_equals_its_master_after_random_requests() {
     }
 }
 
-/// What a request says beside its items is not looked at again where the filter is there already.
+/// If the filter exists, the options of a request are not checked again on the replica.
 #[test]
-fn options_that_a_replica_would_refuse_keep_no_items_from_it() {
+fn replica_gets_items_despite_options_it_would_refuse() {
     for (master, replica) in hosts(&[]).zip(hosts(&[])) {
         follow(&replica, &master);
         let (mut talk, mut other) = (master.talk(), replica.talk());
@@ -139,7 +139,7 @@ fn filters_that_are_loaded_in_chunks_are_on_the_replica() {
         let ours = digests(&mut talk);
         assert_eq!(ours.len(), 4);
         assert_eq!(digests(&mut other), ours);
-        // And after a failover.
+        // Also after a failover.
         other.must(&["REPLICAOF", "NO", "ONE"]);
         assert_eq!(other.ask("CF.EXISTS cuckoo2 b").integer(), 1);
         assert_eq!(other.ask("BF.EXISTS bloom2 b").integer(), 1);
@@ -147,7 +147,7 @@ fn filters_that_are_loaded_in_chunks_are_on_the_replica() {
     }
 }
 
-/// Limits are not looked at again: what a master had room for, its replica has.
+/// Limits are not checked again: a replica has room for everything its master had room for.
 #[test]
 fn a_replica_with_less_memory_still_equals_its_master() {
     for (master, replica) in hosts(&[]).zip(hosts(&["--maxmemory", "3mb"])) {
@@ -163,7 +163,7 @@ fn a_replica_with_less_memory_still_equals_its_master() {
     }
 }
 
-/// Adds items a hundred at a time, with no more than so many bytes to grow by, until some are refused.
+/// Adds items a hundred at a time, with at most `more_bytes` for growth, until some are refused.
 fn add_until_refused(talk: &mut Talk, more_bytes: u64, words: &[&str]) {
     let used: u64 = talk.info("used_memory").parse().unwrap();
     talk.must(&["CONFIG", "SET", "maxmemory", &(used + more_bytes).to_string()]);
@@ -186,9 +186,9 @@ fn add_until_refused(talk: &mut Talk, more_bytes: u64, words: &[&str]) {
     panic!("it never ran out of memory: {words:?}");
 }
 
-/// What a master refused for want of memory its replica does not take either.
+/// Items that a master refused for lack of memory are not added on its replica.
 #[test]
-fn what_a_master_refused_its_replica_refuses() {
+fn items_refused_by_a_master_are_refused_by_its_replica() {
     for (master, replica) in hosts(&["--maxmemory-policy", "noeviction"]).zip(hosts(&[])) {
         follow(&replica, &master);
         let (mut talk, mut other) = (master.talk(), replica.talk());
@@ -198,7 +198,7 @@ fn what_a_master_refused_its_replica_refuses() {
         add_until_refused(&mut talk, 400_000, &["CF.INSERT", "cuckoo", "ITEMS"]);
         talk.must(&["MF.RESERVE", "layers", "KIND", "scalable", "CAPACITY", "1000"]);
         add_until_refused(&mut talk, 400_000, &["MF.MADD", "layers"]);
-        // Also where a client does something again that was done elsewhere.
+        // Also if a client repeats a request that ran on another host.
         talk.must(&["BF.RESERVE", "full", "0.01", "10", "NONSCALING"]);
         let words = ["MF.REDO", "full", "1", "", "", "BF.MADD", "full"].map(str::to_owned).into_iter();
         talk.ask_words(&words.chain((0..40).map(|item| item.to_string())).collect::<Vec<_>>());
@@ -208,9 +208,10 @@ fn what_a_master_refused_its_replica_refuses() {
     }
 }
 
-/// A file in pieces, of which the last is refused, is not whole anywhere, and one that turns out to be none is nowhere.
+/// A load in pieces whose last piece is refused is complete on no host. If the pieces are not a valid file,
+/// no host has the filter.
 #[test]
-fn a_load_that_fails_fails_alike_everywhere() {
+fn failed_load_fails_on_replica_too() {
     for (mut master, replica) in hosts(&[]).zip(hosts(&[])) {
         follow(&replica, &master);
         let (mut talk, mut other) = (master.talk(), replica.talk());
@@ -239,7 +240,7 @@ fn a_load_that_fails_fails_alike_everywhere() {
             assert!(!load(&mut talk, "copy", piece).is_refused());
             assert!(!load(&mut talk, "spoilt", piece).is_refused());
         }
-        // What waits for the replica is in the memory that is used, and goes by itself.
+        // Data queued for the replica counts as used memory, and is freed when it was sent.
         catch_up(&mut talk, &mut other);
         thread::sleep(Duration::from_millis(300));
         let used: u64 = talk.info("used_memory").parse().unwrap();
@@ -261,9 +262,9 @@ fn a_load_that_fails_fails_alike_everywhere() {
     }
 }
 
-/// A replica with narrower limits takes whatever its master took.
+/// A replica with narrower limits accepts everything that its master accepted.
 #[test]
-fn shapes_that_a_replica_would_refuse_by_its_own_settings_are_taken() {
+fn replica_accepts_shapes_above_its_own_limits() {
     for (master, replica) in hosts(&[]).zip(hosts(&[])) {
         follow(&replica, &master);
         let (mut talk, mut other) = (master.talk(), replica.talk());
@@ -285,7 +286,7 @@ fn shapes_that_a_replica_would_refuse_by_its_own_settings_are_taken() {
     }
 }
 
-/// A master, which reads its files again in the middle of a history.
+/// A master that reloads its files in the middle of a history.
 struct Master<'a>(&'a mut Talk);
 
 impl Server for Master<'_> {
@@ -299,14 +300,14 @@ impl Server for Master<'_> {
 }
 
 #[test]
-fn what_is_added_while_a_build_is_open_is_in_it_on_the_replica_as_well() {
+fn items_added_during_a_build_are_in_it_on_the_replica() {
     let words = &["--repl-diskless-sync-delay", "0", "--appendonly", "yes"];
     let Some((master, replica)) = hosts(words).zip(hosts(words)).next() else { return };
     let (mut talk, mut other) = (master.talk(), replica.talk());
     talk.must(&["MF.RESERVE", "f", "KIND", "bloom", "CAPACITY", "1000"]);
     talk.must(&["MF.BUILD", "f", "BEGIN", "KIND", "fuse16"]);
     talk.must(&["MF.MADD", "f", "before", "the", "replica"]);
-    // It gets a build in the middle of it.
+    // The replica begins to follow in the middle of a build.
     follow(&replica, &master);
     talk.must(&["MF.BUILD", "f", "ADD", "built"]);
     talk.must(&["MF.MADD", "f", "added", "meanwhile"]);

@@ -1,4 +1,4 @@
-//! The scripts of RedisBloom's raw replies, in both protocols: those that our server passes.
+//! Runs the scripts with RedisBloom's raw replies in both protocols: the same that our server passes.
 
 use mayhap_testkit::flow;
 use mayhap_testkit::host::Talk;
@@ -11,10 +11,10 @@ const SCRIPTS: [(&str, &str); 2] = [
     ("cf.txt", include_str!("../../../mayhap-command/tests/script/cf.txt")),
 ];
 
-/// Sets our settings back to what they are by default.
+/// Resets our settings to their defaults.
 fn forget(talk: &mut Talk) {
     talk.must(&["FLUSHALL"]);
-    // Bounds depend on one another: those that widen them come first, and once more.
+    // Limits depend on each other: the ones that widen them come first, and all are set twice.
     for _ in 0..2 {
         for parameter in mayhap_command::parameters::ALL {
             let name = setting(talk, parameter.name);
@@ -55,9 +55,9 @@ fn the_module_answers_as_redis_bloom_does() {
     }
 }
 
-/// The cases of RedisBloom's own tests that take loops; our server runs the same.
+/// RedisBloom's own test cases that need loops; our server runs the same.
 #[test]
-fn the_module_passes_what_redis_bloom_tests() {
+fn the_module_passes_the_tests_of_redis_bloom() {
     for host in hosts(&[]) {
         let done = flow::run_all(|| host.talk(), true, forget);
         assert_eq!(done, 2 * flow::cases().count());

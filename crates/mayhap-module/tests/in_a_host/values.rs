@@ -1,4 +1,4 @@
-//! What the host does with values: copies, dumps, frees, tells of them.
+//! The host's operations on values: copying, dumping, freeing, and notifying of changes.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ fn digest(talk: &mut Talk, name: &str) -> String {
 }
 
 #[test]
-fn copies_and_dumps_are_the_same_and_go_their_own_way() {
+fn copies_are_equal_and_independent() {
     for host in hosts(&[]) {
         let mut talk = host.talk();
         talk.ask_all(Workload::new(41, false).take(2_000));
-        // What is being built beside a filter stays with its name.
+        // An unfinished build is not copied with its filter, so abort all builds first.
         (1..=4).for_each(|number| drop(talk.ask(&format!("MF.BUILD m{number} ABORT"))));
         let all = digests(&mut talk);
         assert!(all.len() >= 6, "{all:?}");
@@ -31,7 +31,7 @@ fn copies_and_dumps_are_the_same_and_go_their_own_way() {
             };
             talk.must(&[b"RESTORE".as_slice(), b"restored", b"0", &payload]);
             assert_eq!(digest(&mut talk, "restored"), due, "{name}");
-            // A change of the one is none of the other.
+            // A change of one does not affect the other.
             let add = match kind.as_str() {
                 "MBbloom--" => "BF.ADD",
                 "MBbloomCF" => "CF.ADD",
@@ -85,7 +85,7 @@ fn memory_is_counted_by_the_host_and_freed_in_the_background() {
 }
 
 #[test]
-fn listeners_hear_of_changes_and_of_nothing_else() {
+fn keyspace_events_only_for_changes() {
     for host in hosts(&["--notify-keyspace-events", "KEA"]) {
         let (mut talk, mut listener) = (host.talk(), host.talk());
         listener.must(&["PSUBSCRIBE", "__keyevent@0__:*"]);
@@ -111,7 +111,7 @@ fn listeners_hear_of_changes_and_of_nothing_else() {
             let event = event.text().split_once(':').unwrap().1.to_owned();
             match event.as_str() {
                 "end" => break,
-                // The host's own, of some versions.
+                // Sent by some versions of the host itself.
                 "new" => {}
                 _ => heard.push(format!("{event} {}", name.text())),
             }
@@ -121,7 +121,7 @@ fn listeners_hear_of_changes_and_of_nothing_else() {
 }
 
 #[test]
-fn requests_that_change_nothing_disturb_no_watch() {
+fn requests_without_a_change_do_not_abort_watched_transactions() {
     for host in hosts(&[]) {
         let (mut talk, mut other) = (host.talk(), host.talk());
         talk.must(&["BF.ADD", "b", "x"]);
@@ -148,7 +148,7 @@ fn requests_that_change_nothing_disturb_no_watch() {
 }
 
 #[test]
-fn other_types_are_told_apart_and_expiry_stays() {
+fn wrong_types_are_errors_and_expiry_is_kept() {
     for host in hosts(&[]) {
         let mut talk = host.talk();
         talk.must(&["SET", "text", "abc"]);

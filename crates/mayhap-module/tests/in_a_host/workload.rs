@@ -1,13 +1,13 @@
-//! Requests of all kinds, one after the other: the same for the same seed.
+//! Requests of all kinds in sequence: the same sequence for the same seed.
 
 use mayhap_command::{Command, Family, table};
 use mayhap_fuzz::requests::{Word, sensible, shapes};
 use mayhap_testkit::rng::Rng;
 
-/// Names that filters are made under, more than one of each family.
+/// The names of the filters, several of each family.
 const NAMES: [&str; 9] = ["b1", "b2", "b3", "c1", "c2", "m1", "m2", "m3", "m4"];
 
-/// How filters are made, behind the name.
+/// The options that create filters, after the name.
 const BLOOMS: [&str; 5] =
     ["0.01 100", "0.01 4 EXPANSION 1", "0.1 10 EXPANSION 4", "0.001 50 NONSCALING", "0.0001 1000"];
 const CUCKOOS: [&str; 4] =
@@ -31,7 +31,7 @@ const KINDS: [&str; 13] = [
 /// A source of requests.
 pub(crate) struct Workload {
     rng: Rng,
-    /// Filters of the `MF.*` family have no secret of their own: two servers answer alike.
+    /// Whether filters of the `MF.*` family have no secret key, so that two servers answer alike.
     keyless: bool,
     wild: Vec<(&'static Command, Vec<Vec<Word>>)>,
 }
@@ -61,7 +61,7 @@ impl Workload {
         (0..=self.rng.below(12)).map(|_| self.item()).collect()
     }
 
-    /// The next request, as words with blanks between them, and what stands behind.
+    /// Returns the next request: words with spaces between them, and the words after them.
     fn line(&mut self) -> (String, Vec<String>) {
         let (b, c, m) = (self.name('b'), self.name('c'), self.name('m'));
         let line = match self.rng.below(40) {
@@ -100,7 +100,7 @@ impl Workload {
         (line, Vec::new())
     }
 
-    /// Any command, in any of its forms.
+    /// Returns any command in any of its forms.
     fn wild(&mut self) -> String {
         let at = self.rng.below(self.wild.len() as u64) as usize;
         let command = self.wild[at].0;
@@ -133,7 +133,7 @@ impl Iterator for Workload {
     type Item = Vec<String>;
 
     fn next(&mut self) -> Option<Vec<String>> {
-        let (line, behind) = self.line();
-        Some(line.split(' ').map(str::to_owned).chain(behind).collect())
+        let (line, last) = self.line();
+        Some(line.split(' ').map(str::to_owned).chain(last).collect())
     }
 }

@@ -17,7 +17,7 @@ const LEASE: Duration = Duration::from_millis(60);
 
 /// The state that all clients of a test share.
 #[derive(Default)]
-struct Crowd {
+struct Clients {
     stop: AtomicBool,
     /// Items are numbers. Those below this are inserted, or being inserted.
     next: AtomicU64,
@@ -29,7 +29,7 @@ struct Crowd {
     refused: AtomicU64,
 }
 
-impl Crowd {
+impl Clients {
     fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -74,16 +74,16 @@ impl Crowd {
 }
 
 /// Writers and readers, each with its own cached descriptor.
-async fn crowd(link: &Link, name: &str) -> (Arc<Crowd>, Vec<JoinHandle<()>>) {
-    let crowd = Arc::new(Crowd::default());
+async fn clients(link: &Link, name: &str) -> (Arc<Clients>, Vec<JoinHandle<()>>) {
+    let clients = Arc::new(Clients::default());
     let mut all = Vec::new();
     for number in 0..3 {
         let own = ShardedFilter::open(link, name).await.unwrap();
-        all.push(tokio::spawn(crowd.clone().add(own, 5 + number)));
+        all.push(tokio::spawn(clients.clone().add(own, 5 + number)));
         let own = ShardedFilter::open(link, name).await.unwrap();
-        all.push(tokio::spawn(crowd.clone().ask(own, number)));
+        all.push(tokio::spawn(clients.clone().ask(own, number)));
     }
-    (crowd, all)
+    (clients, all)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -92,7 +92,7 @@ async fn no_item_is_lost_while_generations_change() {
     let link = link(&host.url()).await;
     let plan = |backend, shards| FilterPlan::new(backend, 400_000, 0.01).shards(shards).lease(LEASE);
     let filter = ShardedFilter::create(&link, "seen", &plan(Backend::Plain, 4)).await.unwrap();
-    let (crowd, all) = crowd(&link, "seen").await;
+    let (clients, all) = clients(&link, "seen").await;
     let mut by_bits = BuildOptions::default();
     by_bits.image_bytes = 0;
     let turns = [
@@ -105,23 +105,23 @@ async fn no_item_is_lost_while_generations_change() {
     for (turn, (backend, shards, options)) in turns.into_iter().enumerate() {
         let mut build = filter.begin_build(&plan(backend, shards), options).await.unwrap();
         // This has every item that was acknowledged before the build began, and not all of the later ones.
-        let source: Vec<Vec<u8>> = crowd.snapshot().into_iter().map(member).collect();
+        let source: Vec<Vec<u8>> = clients.snapshot().into_iter().map(member).collect();
         for batch in source.chunks(5000) {
             build.insert(batch).await.unwrap();
         }
         assert_eq!(build.commit().await.unwrap(), turn as u64 + 2);
     }
-    crowd.stop.store(true, Ordering::Relaxed);
+    clients.stop.store(true, Ordering::Relaxed);
     for one in all {
         one.await.unwrap();
     }
-    let added: Vec<Vec<u8>> = crowd.snapshot().into_iter().map(member).collect();
-    let asked = crowd.asked.load(Ordering::Relaxed);
+    let added: Vec<Vec<u8>> = clients.snapshot().into_iter().map(member).collect();
+    let asked = clients.asked.load(Ordering::Relaxed);
     println!("{} items inserted, {asked} looked up, in 5 changes of generation", added.len());
     assert!(added.len() > 2000 && asked > 2000, "{} {asked}", added.len());
-    assert_eq!(crowd.false_negatives.load(Ordering::Relaxed), 0, "false negatives");
-    assert_eq!(crowd.not_ready.load(Ordering::Relaxed), 0, "there was a gap");
-    assert_eq!(crowd.refused.load(Ordering::Relaxed), 0, "an insertion failed");
+    assert_eq!(clients.false_negatives.load(Ordering::Relaxed), 0, "false negatives");
+    assert_eq!(clients.not_ready.load(Ordering::Relaxed), 0, "there was a gap");
+    assert_eq!(clients.refused.load(Ordering::Relaxed), 0, "an insertion failed");
     must_have(&filter, &added).await;
     let report = filter.info().await.unwrap();
     assert_eq!((report.generation(), report.building().len(), report.retiring().len()), (6, 0, 0));
@@ -136,16 +136,16 @@ async fn a_build_without_its_source_is_caught() {
     let link = link(&host.url()).await;
     let plan = FilterPlan::new(Backend::Plain, 400_000, 0.01).shards(4).lease(LEASE);
     let filter = ShardedFilter::create(&link, "seen", &plan).await.unwrap();
-    let (crowd, all) = crowd(&link, "seen").await;
+    let (clients, all) = clients(&link, "seen").await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     let mut build = filter.begin_build(&plan, BuildOptions::default()).await.unwrap();
     build.commit().await.unwrap();
     tokio::time::sleep(Duration::from_millis(300)).await;
-    crowd.stop.store(true, Ordering::Relaxed);
+    clients.stop.store(true, Ordering::Relaxed);
     for one in all {
         one.await.unwrap();
     }
-    assert!(crowd.false_negatives.load(Ordering::Relaxed) > 0);
+    assert!(clients.false_negatives.load(Ordering::Relaxed) > 0);
 }
 
 #[tokio::test]

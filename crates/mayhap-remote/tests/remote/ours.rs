@@ -16,9 +16,9 @@ const CAPACITY: u64 = 20_000;
 const NON_MEMBERS: u64 = 150_000;
 
 /// A server that stops at the end of the test.
-struct Ended(Option<Running>);
+struct TestServer(Option<Running>);
 
-impl Ended {
+impl TestServer {
     fn start(settings: Settings) -> Self {
         Self(Some(Server::start(Settings { workers: 1, ..settings }).unwrap()))
     }
@@ -28,7 +28,7 @@ impl Ended {
     }
 }
 
-impl Drop for Ended {
+impl Drop for TestServer {
     fn drop(&mut self) {
         if let Some(running) = self.0.take() {
             running.stop_handle().stop();
@@ -43,7 +43,7 @@ fn plan(backend: Backend) -> FilterPlan {
 
 #[tokio::test]
 async fn our_server_supports_all_backends() {
-    let server = Ended::start(Settings { port: Some(0), ..Settings::default() });
+    let server = TestServer::start(Settings { port: Some(0), ..Settings::default() });
     let url = format!("redis://{}", server.running().addresses()[0]);
     for protocol in ["resp2", "resp3"] {
         let link = link(&format!("{url}?protocol={protocol}")).await;
@@ -89,7 +89,7 @@ fn certificates(folder: &Folder) -> Vec<u8> {
 async fn links_are_encrypted_and_log_in() {
     let folder = Folder::new("remote-tls");
     let authority = certificates(&folder);
-    let server = Ended::start(Settings {
+    let server = TestServer::start(Settings {
         port: None,
         tls_port: Some(0),
         tls_cert: Some(folder.path().join("server.crt")),

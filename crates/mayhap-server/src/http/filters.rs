@@ -171,6 +171,7 @@ fn describe(detail: &Detail) -> Value {
         "ready": described.is_ready,
         "keyed": described.keyed,
         "items": described.items,
+        "inserted": described.items,
         "capacity": described.capacity,
         "load": described.load(),
         "fill": described.fill,

@@ -377,7 +377,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "http-port",
         value_name: "PORT",
-        help: "Port for /health, /ready, /metrics and /api; 0: any free port; off: no HTTP",
+        help: "Port for HTTP (/health, /ready, /metrics, /api); 0: any free port; off: no HTTP",
         allowed: PORTS,
         shape: Shape::One,
         get: |settings| show_port(settings.http_port),
@@ -461,7 +461,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "workers",
         value_name: "N",
-        help: "Number of threads that serve connections; 0: one per processor",
+        help: "Number of threads that serve Redis connections; 0: one per processor",
         allowed: "a number from 0 to 1024",
         shape: Shape::One,
         get: |settings| show_number(settings.workers),
@@ -621,7 +621,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "user",
         value_name: "RULES",
-        help: "A user: a name, then rules as in ACL SETUSER; may be given more than once",
+        help: "Define a user: a name, then rules as in ACL SETUSER; may be given more than once",
         allowed: "a name and rules, for example ada on #HASH ~a:* +@read, where HASH is the SHA-256 of the password",
         shape: Shape::Many,
         get: |settings| Shown::Texts(settings.user.clone()),
@@ -633,7 +633,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "enable",
         value_name: "COMMAND",
-        help: "Command to enable that is disabled by default (debug); may be given more than once",
+        help: "Enable this command, which is disabled by default (debug); may be given more than once",
         allowed: COMMANDS,
         shape: Shape::Many,
         get: |settings| Shown::Texts(settings.enable.clone()),
@@ -645,7 +645,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "disable",
         value_name: "COMMAND",
-        help: "Command, or category such as @dangerous, to disable for all users; may be given more than once",
+        help: "Disable this command, or a category such as @dangerous, for all users; may be given more than once",
         allowed: COMMANDS,
         shape: Shape::Many,
         get: |settings| Shown::Texts(settings.disable.clone()),
@@ -657,7 +657,7 @@ pub static ROWS: &[Row] = &[
     Row {
         name: "unprotected",
         value_name: "",
-        help: "Allow listening on addresses that other machines can reach without a password",
+        help: "Allow listening without a password on addresses that other machines can reach",
         allowed: "true or false",
         shape: Shape::Switch,
         get: |settings| Shown::Switch(settings.unprotected),

@@ -203,7 +203,7 @@ impl fmt::Display for Note {
                 write!(f, "With one such set per user the memory adds up: {exact} each, against {filter} for the smallest filter.")
             }
             Self::AssumedLength { typical_len } => {
-                write!(f, "The hash set is priced for items of {typical_len} bytes; give the length of yours.")
+                write!(f, "The memory of the hash set assumes items of {typical_len} bytes; give the typical length of yours.")
             }
         }
     }

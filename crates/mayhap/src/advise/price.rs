@@ -267,7 +267,7 @@ impl fmt::Display for Misfit {
         match self {
             Self::CannotDelete => f.write_str("cannot delete"),
             Self::OnlyForRemovals => f.write_str("only useful if items are removed"),
-            Self::WearsOut => f.write_str("wears out: every removal takes room"),
+            Self::WearsOut => f.write_str("fills up: every removal takes space"),
             Self::CannotGrow => f.write_str("cannot grow"),
             Self::GrowsToALimit => f.write_str("grows only to a size set at creation"),
             Self::NeverForgets => f.write_str("never forgets old items"),

@@ -56,7 +56,7 @@ pub const UPDATE_P2PUBKEY_ONLY: u8 = 2;
 pub struct FilterLoad {
     /// The filter.
     pub matcher: Matcher,
-    /// What the node may add to the filter; only the lowest two bits are used.
+    /// Controls what the node adds to the filter; only the lowest two bits are used.
     pub flags: u8,
 }
 

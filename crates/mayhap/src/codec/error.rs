@@ -84,7 +84,7 @@ pub enum DecodeError {
     Unbuildable(BuildError),
     /// Another program may have written these bytes, but this library cannot read them.
     Unsupported {
-        /// What is not supported.
+        /// The unsupported feature.
         what: &'static str,
     },
     /// A Redis module value that is not a Bloom or cuckoo filter.

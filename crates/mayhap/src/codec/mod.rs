@@ -12,7 +12,7 @@
     doc = r"
 # Other programs' formats
 
-[`Format`] has them all by name: what a file is, reading, writing, building anew. Each has a module of its own, with what only it has;
+[`Format`] has all of them by name: it recognizes, reads, writes and builds them. Each has a module of its own for its special functions;
 `docs/formats.md` has a chapter on each. Most readers need to know how items were encoded, an [`ItemEncoding`](crate::ItemEncoding).
 
 | filters of | module | named | written |

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_reserves_is_escaped() {
+    fn reserved_json_characters_are_escaped() {
         assert_eq!(
             string("\"\\/\u{8}\t\n\u{c}\r\0\u{1f}\u{7f}"),
             b"\"\\\"\\\\/\\b\\t\\n\\f\\r\\u0000\\u001F\x7f\""

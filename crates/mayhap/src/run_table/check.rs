@@ -1,4 +1,4 @@
-//! Is this table one that inserting and removing could have made?
+//! Checks whether a table is one that insertions and removals can produce.
 
 use super::find::stored_offset;
 use super::{BLOCK, IN_BLOCK, MAX_OFFSET, RunTable};
@@ -7,10 +7,11 @@ use crate::simd::select::Plain;
 use crate::store::Lines;
 
 impl RunTable {
-    /// The table in these lines, which nobody vouches for. After this every method keeps its word.
+    /// Takes over lines from an untrusted source, after checking them. All methods are safe to call on the
+    /// result.
     ///
     /// # Errors
-    /// [`DecodeError`] for lines that are no table of so many homes and bits.
+    /// [`DecodeError`] if the lines are not a table of this number of homes and bits.
     pub(crate) fn from_lines(lines: Lines, homes: u64, bits: u32) -> Result<Self, DecodeError> {
         let expected = Self::lines_for(homes, bits)?.saturating_mul(64);
         if lines.memory_bytes() != expected {
@@ -21,23 +22,25 @@ impl RunTable {
         Ok(table)
     }
 
-    /// Slots in use, if the table is sound: as many runs as occupied homes, none before its home, every offset
-    /// right, nothing in empty slots or behind the last one. One pass, in time linear in the size.
+    /// Returns the number of slots in use, if the table is sound: as many runs as occupied homes, no run
+    /// before its home, every offset correct, zeroes in empty slots and after the last slot. One pass, in
+    /// time linear in the size.
     ///
     /// # Errors
-    /// [`DecodeError::BadField`] with the first block that is wrong, [`DecodeError::StrayBit`] for bits where nothing belongs.
+    /// [`DecodeError::BadField`] with the first block that is wrong, [`DecodeError::StrayBit`] for a set bit
+    /// outside all runs.
     pub(crate) fn check(&self) -> Result<u64, DecodeError> {
         let view = self.view(Plain);
         let blocks = self.slots() / BLOCK;
         let (mut used, mut end) = (0, 0);
-        // Run ends of the blocks that were walked through, all of which must belong to runs; and of runs.
+        // The run ends of the blocks read so far, all of which must belong to runs; and the number of runs.
         let (mut ends_seen, mut runs_seen) = (0_u64, 0_u64);
         let mut runs = self.runs();
         let mut next = runs.next();
         for block in 0..blocks {
             let [occupied, ends] = view.words(block);
             let wrong = DecodeError::BadField { field: "block of runs", got: block };
-            // `end` is where the last run of all earlier blocks ends.
+            // `end` is the end of the last run of all earlier blocks.
             if stored_offset(occupied, ends) != u64::saturating_sub(end, block * BLOCK).min(MAX_OFFSET) {
                 return Err(wrong);
             }
@@ -59,7 +62,8 @@ impl RunTable {
                 next = runs.next();
             }
         }
-        // A run end between two runs would make these differ: each run takes the first one from its start on.
+        // A run end between two runs would make these numbers differ: each run takes the first run end from
+        // its start on.
         if ends_seen != runs_seen {
             return Err(DecodeError::BadField { field: "run ends", got: ends_seen });
         }
@@ -72,8 +76,8 @@ impl RunTable {
         if let Some(slot) = (end..self.slots()).find(|&slot| view.get(slot) != 0) {
             return Err(DecodeError::StrayBit { bit: cells_at as u64 * 64 + slot * u64::from(self.bits) });
         }
-        let behind = cells_at as u64 * 64 + self.slots() * u64::from(self.bits);
-        self.lines.check_zero_from(behind).map_err(|bit| DecodeError::StrayBit { bit })?;
+        let after = cells_at as u64 * 64 + self.slots() * u64::from(self.bits);
+        self.lines.check_zero_from(after).map_err(|bit| DecodeError::StrayBit { bit })?;
         Ok(used)
     }
 }

@@ -7,11 +7,11 @@ use super::{BLOCK, IN_BLOCK, MAX_OFFSET, RunTable, RunTableFull};
 use crate::simd::select::{self, Kernel, Plain, Select};
 
 impl RunTable {
-    /// Puts `value` into the run of `home`, in front of what is in slot `at` now: a slot of the run, or its end.
-    /// `run` is what [`run_or_gap`](Self::run_or_gap) says of this home.
+    /// Inserts `value` into the run of `home`, before the current content of slot `at`, which is a slot of
+    /// the run or its end. `run` is the result of [`run_or_gap`](Self::run_or_gap) for this home.
     ///
     /// # Errors
-    /// [`RunTableFull`] if no slot behind `at` is empty. Nothing has changed.
+    /// [`RunTableFull`] if no slot after `at` is empty. Nothing has changed.
     #[inline]
     pub(crate) fn insert(
         &mut self,
@@ -41,7 +41,8 @@ impl RunTable {
             set_end(blocks, at - 1, false);
             set_end(blocks, at, true);
         }
-        // Runs of homes before such a block, and up to the empty slot, now reach one slot further into it.
+        // The runs of earlier homes now reach one slot further into each of these blocks, up to the empty
+        // slot.
         for block in home / BLOCK + 1..=empty / BLOCK {
             let offset = offset_in(blocks, block);
             set_offset(blocks, block, offset + u64::from(offset < MAX_OFFSET));
@@ -50,7 +51,8 @@ impl RunTable {
         Ok(())
     }
 
-    /// Takes the number in `slot` out of the run of `home`. `run` is what [`run`](Self::run) says of this home.
+    /// Removes the number in `slot` from the run of `home`. `run` is the result of [`run`](Self::run) for
+    /// this home.
     #[inline]
     pub(crate) fn remove(&mut self, home: u64, run: &Range<u64>, slot: u64) {
         struct FirstSettled<'a>(&'a RunTable, u64, u64);
@@ -61,7 +63,7 @@ impl RunTable {
                 self.0.view(select).first_settled(self.1, self.2)
             }
         }
-        // What is behind the run moves back, up to an empty slot or a run that begins at home.
+        // Everything after the run moves back, up to an empty slot or a run that begins at its home.
         let stop = select::run(self.bmi2, FirstSettled(self, home, run.end));
         let (bits, cells_at) = (self.bits, self.cells_at);
         let (blocks, cells) = self.lines.words_mut().split_at_mut(cells_at);
@@ -86,8 +88,8 @@ impl RunTable {
         }
     }
 
-    /// Works the offsets of the blocks behind `known` out anew, up to and with `last`, where they were too large to be
-    /// counted down.
+    /// Recomputes the offsets of the blocks after `known`, up to and including `last`, which were too large
+    /// to be counted down.
     #[cold]
     fn lower_far_offsets(&mut self, known: u64, last: u64) {
         let mut offset = self.view(Plain).offset(known);
@@ -111,7 +113,7 @@ pub(super) fn put(cells: &mut [u64], slot: u64, bits: u32, value: u64) {
     cells[1] = cells[1] & !(mask >> 1 >> (63 - shift)) | value >> 1 >> (63 - shift);
 }
 
-/// Moves the bits from `start` to `end` up by `by`, which is below 64. What was in the `by` bits behind `end` is gone.
+/// Moves the bits from `start` to `end` up by `by`, which is below 64. Overwrites the `by` bits after `end`.
 #[inline(always)]
 fn move_up(words: &mut [u64], start: u64, end: u64, by: u32) {
     if start == end {
@@ -130,7 +132,8 @@ fn move_up(words: &mut [u64], start: u64, end: u64, by: u32) {
     put_back(words, low, high, keep);
 }
 
-/// Moves the bits from `start` to `end` down by `by`, which is below 64. What was in the `by` bits in front of `start` is gone.
+/// Moves the bits from `start` to `end` down by `by`, which is below 64. Overwrites the `by` bits before
+/// `start`.
 #[inline(always)]
 fn move_down(words: &mut [u64], start: u64, end: u64, by: u32) {
     if start == end {
@@ -150,7 +153,7 @@ fn move_down(words: &mut [u64], start: u64, end: u64, by: u32) {
     put_back(words, low, high, keep);
 }
 
-/// Gives the bits in front of `low` in the first word, and from `high` on in the last, their old values back.
+/// Restores the bits before `low` in the first word, and from `high` on in the last.
 #[inline(always)]
 fn put_back(words: &mut [u64], low: u64, high: u64, [front, back]: [u64; 2]) {
     words[0] = words[0] & (u64::MAX << (low % 64)) | front;
@@ -158,7 +161,7 @@ fn put_back(words: &mut [u64], low: u64, high: u64, [front, back]: [u64; 2]) {
     words[last] = words[last] & (u64::MAX >> (63 - (high - 1) % 64)) | back;
 }
 
-/// Moves the run ends from slot `at` up to slot `empty` one slot up, and leaves none at `at`.
+/// Moves the run ends from slot `at` up to slot `empty` one slot up. Slot `at` has none afterwards.
 #[inline(always)]
 fn move_ends_up(blocks: &mut [u64], at: u64, empty: u64) {
     let (first, last) = (at / BLOCK, empty / BLOCK);
@@ -172,7 +175,8 @@ fn move_ends_up(blocks: &mut [u64], at: u64, empty: u64) {
     }
 }
 
-/// Moves the run ends behind slot `at`, up to slot `stop`, one slot down, and leaves none in the last of them.
+/// Moves the run ends after slot `at`, up to slot `stop`, one slot down. The last of these slots has none
+/// afterwards.
 #[inline(always)]
 fn move_ends_down(blocks: &mut [u64], at: u64, stop: u64) {
     let (first, last) = (at / BLOCK, (stop - 1) / BLOCK);
@@ -186,7 +190,7 @@ fn move_ends_down(blocks: &mut [u64], at: u64, stop: u64) {
     }
 }
 
-/// Makes the slot the last of its run, or not.
+/// Sets whether the slot is the last of its run.
 #[inline(always)]
 pub(super) fn set_end(blocks: &mut [u64], slot: u64, is_end: bool) {
     let (ends, bit) = (&mut blocks[2 * (slot / BLOCK) as usize + 1], slot % BLOCK);

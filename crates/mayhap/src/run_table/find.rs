@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{BLOCK, IN_BLOCK, MAX_OFFSET};
 use crate::simd::select::Select;
 
-/// A table as lookups see it.
+/// A table in the form that lookups use.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a, S> {
     /// Two words per block.
     blocks: &'a [[AtomicU64; 2]],
-    /// The slots, and a word behind them.
+    /// The slots, and one word after them.
     cells: &'a [AtomicU64],
     bits: u32,
     select: S,
@@ -23,13 +23,14 @@ impl<'a, S: Select> View<'a, S> {
         Self { blocks: blocks.as_chunks().0, cells, bits, select }
     }
 
-    /// What is in the slot.
+    /// Returns the content of the slot.
     #[inline(always)]
     pub(crate) fn get(&self, slot: u64) -> u64 {
         self.window(slot) & (u64::MAX >> (64 - self.bits))
     }
 
-    /// The 64 bits from the slot on: what is in it lowest, then what is in those behind it.
+    /// Returns the 64 bits from the slot on: its content in the lowest bits, then the contents of the slots
+    /// after it.
     #[inline(always)]
     pub(crate) fn window(&self, slot: u64) -> u64 {
         let bit = slot * u64::from(self.bits);
@@ -39,7 +40,7 @@ impl<'a, S: Select> View<'a, S> {
         low >> shift | high << 1 << (63 - shift)
     }
 
-    /// The slots of the run of this home, if it has one.
+    /// Returns the slots of the run of this home, if it has one.
     #[inline(always)]
     pub(crate) fn run(&self, home: u64) -> Option<Range<u64>> {
         let (block, within) = (home / BLOCK, home % BLOCK);
@@ -54,13 +55,13 @@ impl<'a, S: Select> View<'a, S> {
         Some(before.max(home)..end)
     }
 
-    /// The slots of the run of this home; if it has none, an empty range where it would begin.
+    /// Returns the slots of the run of this home; if it has none, an empty range where it would begin.
     #[inline(always)]
     pub(crate) fn run_or_gap(&self, home: u64) -> Range<u64> {
         let (block, within) = (home / BLOCK, home % BLOCK);
         let [occupied, ends] = self.words(block);
         let from = block * BLOCK + self.offset_of(block, occupied, ends);
-        // Bits of homes up to and with this one.
+        // The bits of homes up to and including this one.
         let occupied = occupied << (63 - within);
         let rank = occupied.count_ones();
         let (before, end) = if rank == 0 { (from, from) } else { self.nth_end(from, rank) };
@@ -71,11 +72,12 @@ impl<'a, S: Select> View<'a, S> {
         gap..gap
     }
 
-    /// The first slot from `end` on that holds nothing. The runs of all homes up to `home` end before `end`.
+    /// Returns the first empty slot from `end` on. The runs of all homes up to `home` end before `end`.
     #[inline(always)]
     pub(super) fn first_empty(&self, mut home: u64, mut end: u64) -> Option<u64> {
         while end < self.slots() {
-            // Whoever has its home here or before, and no slot yet, sits behind this one.
+            // Runs whose home is this slot or an earlier one, and which have no slot yet, lie after this
+            // slot.
             let displaced = self.occupied_between(home + 1, end + 1);
             if displaced == 0 {
                 return Some(end);
@@ -86,8 +88,8 @@ impl<'a, S: Select> View<'a, S> {
         None
     }
 
-    /// The first slot from `end` on that is empty or has a run that begins in its home. The runs of all homes up to
-    /// `home` end before `end`.
+    /// Returns the first slot from `end` on that is empty or has a run that begins at its home. The runs of
+    /// all homes up to `home` end before `end`.
     #[inline(always)]
     pub(super) fn first_settled(&self, mut home: u64, mut end: u64) -> u64 {
         while end < self.slots() {
@@ -101,7 +103,7 @@ impl<'a, S: Select> View<'a, S> {
         self.slots()
     }
 
-    /// Homes from `start` up to `end` that have a run; both are at most the number of slots.
+    /// Returns how many homes from `start` up to `end` have a run; both are at most the number of slots.
     #[inline(always)]
     fn occupied_between(&self, start: u64, end: u64) -> u32 {
         if start >= end {
@@ -118,8 +120,8 @@ impl<'a, S: Select> View<'a, S> {
         edges + between.sum::<u32>()
     }
 
-    /// The `rank`-th run from slot `from` on, counting from 1: behind which slot its predecessor ends (or `from`), and where it
-    /// ends itself. In a table that is not sound it may be missing: then it ends with the table.
+    /// Finds the `rank`-th run from slot `from` on, counting from 1. Returns the end of its predecessor (or
+    /// `from`) and its own end. In a damaged table it may be missing: then its end is the end of the table.
     #[inline(always)]
     fn nth_end(&self, from: u64, mut rank: u32) -> (u64, u64) {
         let mut before = from;
@@ -145,7 +147,7 @@ impl<'a, S: Select> View<'a, S> {
         (before.min(self.slots()), self.slots())
     }
 
-    /// The offset in the two words of a block, worked out if it is too large for them.
+    /// Returns the offset in the two words of a block, computed if it is too large for them.
     #[inline(always)]
     fn offset_of(&self, block: u64, occupied: u64, ends: u64) -> u64 {
         match stored_offset(occupied, ends) {
@@ -154,13 +156,13 @@ impl<'a, S: Select> View<'a, S> {
         }
     }
 
-    /// How many slots of the block, and behind it, belong to runs of earlier blocks.
+    /// Returns how many slots of the block, and after it, belong to runs of earlier blocks.
     pub(super) fn offset(&self, block: u64) -> u64 {
         let [occupied, ends] = self.words(block);
         self.offset_of(block, occupied, ends)
     }
 
-    /// The offset of a block from that of the nearest block before it that knows its own.
+    /// Computes the offset of a block from the nearest earlier block that stores its own.
     #[cold]
     #[inline(never)]
     fn far_offset(&self, block: u64) -> u64 {
@@ -173,7 +175,7 @@ impl<'a, S: Select> View<'a, S> {
         (known..block).fold(first, |offset, block| self.next_offset(block, offset))
     }
 
-    /// The offset of the block behind this one, whose offset is known.
+    /// Returns the offset of the next block, from `offset`, that of this block.
     #[inline(always)]
     pub(super) fn next_offset(&self, block: u64, offset: u64) -> u64 {
         let rank = (self.words(block)[0] & IN_BLOCK).count_ones();
@@ -182,18 +184,18 @@ impl<'a, S: Select> View<'a, S> {
         end.saturating_sub((block + 1) * BLOCK)
     }
 
-    /// Slots there are.
+    /// The number of slots.
     #[inline(always)]
     pub(super) const fn slots(&self) -> u64 {
         self.blocks.len() as u64 * BLOCK
     }
 
-    /// Blocks there are.
+    /// The number of blocks.
     pub(super) const fn block_count(&self) -> u64 {
         self.blocks.len() as u64
     }
 
-    /// Both words of a block.
+    /// Returns both words of a block.
     #[inline(always)]
     pub(super) fn words(&self, block: u64) -> [u64; 2] {
         let [occupied, ends] = &self.blocks[block as usize];
@@ -201,7 +203,7 @@ impl<'a, S: Select> View<'a, S> {
     }
 }
 
-/// The offset as it is written in the two words of a block.
+/// Returns the offset stored in the two words of a block.
 #[inline(always)]
 pub(super) const fn stored_offset(occupied: u64, ends: u64) -> u64 {
     occupied >> BLOCK | ends >> BLOCK << 4

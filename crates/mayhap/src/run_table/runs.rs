@@ -1,4 +1,4 @@
-//! All runs in order: reading them, and writing a table from its beginning to its end.
+//! All runs in order: reading them, and writing a table from start to end.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::simd::select::Plain;
 /// All runs of a table with their homes, in the order of the homes.
 pub(crate) struct Runs<'a> {
     view: View<'a, Plain>,
-    /// The block the next home is in, and its homes still to come.
+    /// The block of the next home, and its homes not yet returned.
     block: u64,
     homes: u64,
-    /// Where the last run ended.
+    /// The end of the last run.
     end: u64,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Runs<'a> {
         Self { view, block: 0, homes: view.words(0)[0] & IN_BLOCK, end: 0 }
     }
 
-    /// The first run end from `slot` on.
+    /// Returns the first run end from `slot` on.
     fn next_end(&self, slot: u64) -> Option<u64> {
         let (mut block, mut mask) = (slot / BLOCK, u64::MAX << (slot % BLOCK));
         while block < self.view.block_count() {
@@ -57,18 +57,18 @@ impl Iterator for Runs<'_> {
     }
 }
 
-/// Writes a table from its beginning to its end, in time linear in its size.
+/// Writes a table from start to end, in time linear in its size.
 #[derive(Debug)]
 pub(crate) struct Appender {
     table: RunTable,
     /// The last home that has a run.
     home: Option<u64>,
-    /// Where its run ends.
+    /// The end of that home's run.
     end: u64,
 }
 
 impl Appender {
-    /// As [`RunTable::with_homes`].
+    /// Same as [`RunTable::with_homes`].
     pub(crate) fn with_homes(homes: u64, bits: u32) -> Result<Self, BuildError> {
         Ok(Self { table: RunTable::with_homes(homes, bits)?, home: None, end: 0 })
     }
@@ -78,7 +78,7 @@ impl Appender {
         self.table.used
     }
 
-    /// Adds `value` at the end of the run of `home`, which is none before that of the last call.
+    /// Adds `value` at the end of the run of `home`, which must not be before the home of the last call.
     ///
     /// # Errors
     /// [`RunTableFull`] if the last slot is taken.
@@ -112,7 +112,7 @@ impl Appender {
         Ok(())
     }
 
-    /// The table.
+    /// Returns the table.
     pub(crate) fn finish(mut self) -> RunTable {
         let last = self.home.map_or(0, |last| last / BLOCK);
         let blocks = self.table.lines.words_mut();

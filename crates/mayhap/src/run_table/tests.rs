@@ -1,4 +1,4 @@
-//! Against the plainest model there is: a vector of numbers for every home.
+//! Compares the table with a simple model: a vector of numbers for every home.
 
 use super::*;
 use crate::codec::DecodeError;
@@ -15,7 +15,7 @@ impl Model {
         Self { runs: vec![Vec::new(); homes as usize] }
     }
 
-    /// Where every run must be: at home, or right behind those before it.
+    /// Returns where every run must be: at its home, or right after the runs before it.
     fn ranges(&self) -> Vec<Range<u64>> {
         let mut end = 0;
         (0..)
@@ -35,7 +35,7 @@ impl Model {
     }
 }
 
-/// Everything the table says, asked in every way, is what the model says.
+/// Asserts that all lookups in the table return what the model returns.
 fn assert_same(table: &RunTable, model: &Model, context: &str) {
     assert_eq!(table.check(), Ok(model.runs.iter().map(|run| run.len() as u64).sum()), "{context}");
     assert_eq!(table.check(), Ok(table.used()), "{context}");
@@ -101,7 +101,7 @@ fn storm(homes: u64, bits: u32, most: u64, steps: u64, draw: impl Fn(&mut Rng) -
     let copy = table.try_clone().unwrap();
     table.clear();
     assert_same(&table, &Model::new(homes), &context);
-    // And empty it the long way.
+    // Empties the table one number at a time.
     let mut table = copy;
     while let Some((home, run)) = table.runs().next() {
         table.remove(home, &run, run.end - 1);
@@ -179,15 +179,15 @@ fn absurd_sizes_are_errors() {
     }
 }
 
-/// Every single bit of a table, turned: either it is no table any more, or another one whose runs are all in it. The numbers
-/// themselves are free, so there is no third.
+/// Flips every single bit of a table: the result is either rejected or another sound table that contains all
+/// its runs. The numbers themselves are unchecked, so there is no third case.
 #[test]
 fn every_flipped_bit_is_refused_or_makes_another_sound_table() {
     for (homes, bits, items) in [(70, 4, 60), (130, 2, 125), (400, 1, 398)] {
         let mut rng = Rng::new(homes);
         let mut table = RunTable::with_homes(homes, bits).unwrap();
         for item in 0..items {
-            // Half of them in one home, for offsets too large to be written down.
+            // Half of the numbers are in one home, for offsets too large to be stored.
             let home = if item % 2 == 0 { 5 } else { rng.below(homes) };
             let run = table.run_or_gap(home);
             table.insert(home, &run, run.start, rng.next_u64()).unwrap();

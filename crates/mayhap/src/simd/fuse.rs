@@ -1,4 +1,4 @@
-//! Three fingerprints of a static filter, read as what they are.
+//! Reads three fingerprints of a static filter, each with one load of its own width.
 
 use std::sync::atomic::AtomicU64;
 
@@ -6,15 +6,15 @@ use super::prefetch_address;
 use crate::statics::fingerprint::{self, Fingerprint};
 use crate::statics::graph::{Graph, Sharded};
 
-/// The fingerprint `key` should have, xored with those in its three slots: zero for a member. `None` if `words` are too few for the slots of
-/// `places`, as those of an empty filter are.
+/// Returns the fingerprint that `key` should have, xored with those in its three slots: zero for a member.
+/// `None` if `words` has too few words for the slots of `places`, as in an empty filter.
 #[inline(always)]
 pub(crate) fn difference<F: Fingerprint, G: Graph>(
     words: &[AtomicU64],
     places: &Sharded<G>,
     key: u64,
 ) -> Option<F> {
-    // About the whole array, not these slots: in a loop over items it is checked once.
+    // Checks the whole array, not these three slots: in a loop over items the check is done only once.
     if places.slots() > (words.len() * fingerprint::per_word::<F>()) as u64 {
         return None;
     }
@@ -23,14 +23,16 @@ pub(crate) fn difference<F: Fingerprint, G: Graph>(
     }
     let ([first, second, third], mixed) = places.places(key);
     let start = words.as_ptr().cast::<F>();
-    // SAFETY: `Sharded::places` gives slots below `Sharded::slots` (its only constructor sees to that), for which there are enough words: checked
-    // above. In little-endian words the fingerprints follow each other in the order of their slots. Their types have no invalid values and no
-    // larger alignment than the words. Words that are shared are never written in a static filter, so nothing races with these reads.
+    // SAFETY: `Sharded::places` returns slots below `Sharded::slots` (its only constructor guarantees that),
+    // and there are enough words for them: checked above. In little-endian words the fingerprints follow each
+    // other in the order of their slots. Their types have no invalid values and no larger alignment than the
+    // words. The words of a static filter are never written while they are shared, so nothing races with
+    // these reads.
     let stored = unsafe { [start.add(first).read(), start.add(second).read(), start.add(third).read()] };
     Some(G::fingerprint::<F>(mixed) ^ stored[0] ^ stored[1] ^ stored[2])
 }
 
-/// The plain twin of [`difference`], for words that are enough.
+/// The plain twin of [`difference`], for a sufficient number of words.
 fn plain_difference<F: Fingerprint, G: Graph>(words: &[AtomicU64], places: &Sharded<G>, key: u64) -> F {
     let (slots, mixed) = places.places(key);
     let stored = slots.map(|slot| fingerprint::load::<F>(words, slot));

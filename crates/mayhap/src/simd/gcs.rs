@@ -1,17 +1,17 @@
-//! Looking a value up among Golomb–Rice codes. Every code is one count of leading zeroes and two shifts, one after the other, and
-//! what x86-64 had of these from the beginning is slow: here the same plain code is compiled a second time for CPUs with LZCNT
-//! and BMI2.
+//! Looks up a value among Golomb–Rice codes. Every code takes one count of leading zeroes and two shifts,
+//! each dependent on the one before. The baseline x86-64 instructions for these are slow, so the same plain
+//! code is compiled a second time for CPUs with LZCNT and BMI2.
 
 use std::sync::atomic::AtomicU64;
 
 use crate::gcs::{Stretch, stretch_holds as plain};
 
-/// Is the value at `place` among the codes of `stretch`?
+/// Returns whether the value at `place` is among the codes of `stretch`.
 #[inline(always)]
 pub(crate) fn stretch_holds(words: &[AtomicU64], stretch: Stretch, low: u32, place: u64) -> bool {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("lzcnt") && is_x86_feature_detected!("bmi2") {
-        // SAFETY: asks for LZCNT and BMI2, checked on the line above.
+        // SAFETY: the function requires LZCNT and BMI2, checked on the line above.
         return unsafe { with_lzcnt(words, stretch, low, place) };
     }
     plain(words, stretch, low, place)

@@ -23,7 +23,8 @@ pub(crate) fn split_mask(bits: u32, index: usize) -> u64 {
     lane(2 * index) | lane(2 * index + 1) << 32
 }
 
-/// Where the item's `probes` bits are in its line: each the top nine bits of a multiplicative sequence.
+/// Returns the positions of the item's `probes` bits in its line: each is the top nine bits of a
+/// multiplicative sequence.
 #[inline(always)]
 pub(crate) fn line_positions(bits: u32, probes: u32) -> impl Iterator<Item = u32> {
     let mut state = bits;
@@ -51,7 +52,7 @@ pub(crate) fn split_covers(words: &[AtomicU64], place: BlockPlace) -> bool {
     })
 }
 
-/// Sets the item's eight bits of its split block; did any of them change?
+/// Sets the item's eight bits in its split block and returns whether any of them changed.
 #[inline(always)]
 pub(crate) fn split_set(words: &mut [u64], place: BlockPlace) -> bool {
     let mut clear = 0;
@@ -63,7 +64,7 @@ pub(crate) fn split_set(words: &mut [u64], place: BlockPlace) -> bool {
     clear != 0
 }
 
-/// Sets the item's bits in all of its lines; did any of them change?
+/// Sets the item's bits in all of its lines and returns whether any of them changed.
 #[inline(always)]
 pub(crate) fn lines_set<const R: usize>(words: &mut [u64], places: [BlockPlace; R], probes: u32) -> bool {
     let mut clear = 0;
@@ -83,7 +84,7 @@ pub(crate) fn line_covers(words: &[AtomicU64], place: BlockPlace, probes: u32) -
     line.iter().zip(mask).all(|(word, mask)| word.load(Ordering::Relaxed) & mask == mask)
 }
 
-/// The answers for up to 64 places as bits.
+/// Returns the answers for up to 64 places as bits.
 pub(crate) fn chunk<P>(places: &[P], covers: impl Fn(&P) -> bool) -> u64 {
     places.iter().enumerate().fold(0, |answers, (index, place)| answers | u64::from(covers(place)) << index)
 }

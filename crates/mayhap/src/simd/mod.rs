@@ -1,7 +1,8 @@
-//! What needs the CPU's own instructions: prefetching, and the block kernels of the blocked filter.
+//! Routines that use special CPU instructions: prefetching, and the block kernels of the blocked filter.
 //!
-//! Each fast routine has a plain twin in [`generic`], which is always compiled, is the reference in tests, and is what to
-//! read first. The choice is made here, once a call: one call asks about one item or about a whole chunk.
+//! Each fast routine has a plain twin in [`generic`]. The twin is always compiled, is the reference in tests,
+//! and is the one to read first. The choice is made here, once per call: one call looks up one item or a
+//! whole chunk.
 #![allow(unsafe_code)]
 
 pub(crate) mod fuse;
@@ -41,12 +42,12 @@ fn prefetch_address(address: *const i8) {
     let _ = address;
 }
 
-/// [`prefetch`] for words that are being written: it keeps their address, not a borrow.
+/// [`prefetch`] for words that are being written: keeps their address and does not borrow them.
 pub(crate) fn prefetch_words(words: &mut [u64]) -> Prefetch {
     Prefetch(words.as_ptr())
 }
 
-/// Where an array begins, for prefetching only.
+/// The address of an array, for prefetching only.
 #[derive(Clone, Copy)]
 pub(crate) struct Prefetch(*const u64);
 
@@ -58,7 +59,7 @@ impl Prefetch {
     }
 }
 
-/// Proof that this CPU has AVX2: there is no other way to get one than asking the CPU.
+/// Proof that this CPU has AVX2. Only the check of the CPU creates one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
 
@@ -72,42 +73,45 @@ impl Avx2 {
     }
 }
 
-/// Are all eight bits of the item set in its 256-bit split block? With proof of AVX2, asked once when the filter was made.
+/// Returns whether all eight bits of the item are set in its 256-bit split block. The proof of AVX2 was
+/// obtained when the filter was created.
 ///
 /// # Panics
-/// If `words` are fewer than `blocks` blocks have.
+/// If `words` has fewer words than `blocks` blocks need.
 #[inline(always)]
 pub(crate) fn split_covers_avx2(_: Avx2, words: &[AtomicU64], blocks: u64, hash: ItemHash) -> bool {
-    // About the whole array, not this block: in a loop over items it is checked once.
+    // Checks the whole array, not this block: in a loop over items the check is done only once.
     assert!(blocks > 0 && blocks <= (words.len() / generic::SPLIT_WORDS) as u64);
     let place = place::split(hash, blocks);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         let block = words.as_ptr().wrapping_add(place.word).cast();
-        // SAFETY: the proof is AVX2; `place::split` is a block below `blocks`, all of which are in `words`, which are aligned.
+        // SAFETY: the proof guarantees AVX2; `place::split` returns a block below `blocks`, all of which are
+        // in `words`, which is aligned.
         unsafe { x86_64::split_covers(block, place.bits) }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     generic::split_covers(words, place)
 }
 
-/// Sets the item's eight bits of its split block; did any of them change?
+/// Sets the item's eight bits in its split block and returns whether any of them changed.
 ///
 /// # Panics
-/// If `words` are fewer than `blocks` blocks have.
+/// If `words` has fewer words than `blocks` blocks need.
 #[inline(always)]
 pub(crate) fn split_set_avx2(_: Avx2, words: &mut [u64], blocks: u64, place: BlockPlace) -> bool {
     assert!(blocks <= (words.len() / generic::SPLIT_WORDS) as u64 && place.word as u64 / 4 < blocks);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
-        // SAFETY: the proof is AVX2; the block of `place` is one of `blocks`, all of which are in `words`, ours alone and aligned.
+        // SAFETY: the proof guarantees AVX2; the block of `place` is one of `blocks`, all of which are in
+        // `words`, which is aligned and borrowed exclusively.
         !unsafe { x86_64::split_set(words.as_mut_ptr().wrapping_add(place.word), place.bits) }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     generic::split_set(words, place)
 }
 
-/// [`split_set_avx2`] where it is not known yet whether there is AVX2.
+/// [`split_set_avx2`] without a proof: checks for AVX2 first.
 pub(crate) fn split_set(words: &mut [u64], blocks: u64, place: BlockPlace) -> bool {
     match Avx2::detect() {
         Some(avx2) => split_set_avx2(avx2, words, blocks, place),
@@ -115,30 +119,31 @@ pub(crate) fn split_set(words: &mut [u64], blocks: u64, place: BlockPlace) -> bo
     }
 }
 
-/// Are all `probes` bits of the item set in its 512-bit line?
+/// Returns whether all `probes` bits of the item are set in its 512-bit line.
 #[inline(always)]
 pub(crate) fn line_covers(words: &[AtomicU64], place: BlockPlace, probes: u32) -> bool {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("avx2") {
         let line = &words[place.word..place.word + generic::LINE_WORDS];
-        // SAFETY: `line_covers` asks for AVX2, checked on the line above, and for eight readable words: `line` has them.
+        // SAFETY: `line_covers` requires AVX2, checked on the line above, and eight readable words: `line`
+        // has them.
         return unsafe { x86_64::line_covers(line.as_ptr().cast(), place.bits, probes) };
     }
     generic::line_covers(words, place, probes)
 }
 
-/// [`split_covers`] for up to 64 items: bit `i` of the answer is item `i`'s.
+/// [`split_covers`] for up to 64 items: bit `i` of the result is the answer for item `i`.
 #[inline(always)]
 pub(crate) fn split_covers_chunk(words: &[AtomicU64], places: &[BlockPlace]) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: asks only for AVX2, checked on the line above.
+        // SAFETY: the function requires only AVX2, checked on the line above.
         return unsafe { x86_64::split_covers_chunk(words, places) };
     }
     generic::chunk(places, |&place| generic::split_covers(words, place))
 }
 
-/// [`line_covers`] for up to 64 items with `R` lines each: bit `i` of the answer is item `i`'s.
+/// [`line_covers`] for up to 64 items with `R` lines each: bit `i` of the result is the answer for item `i`.
 #[inline(always)]
 pub(crate) fn line_covers_chunk<const R: usize>(
     words: &[AtomicU64],
@@ -147,7 +152,7 @@ pub(crate) fn line_covers_chunk<const R: usize>(
 ) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: asks only for AVX2, checked on the line above.
+        // SAFETY: the function requires only AVX2, checked on the line above.
         return unsafe { x86_64::line_covers_chunk(words, places, probes) };
     }
     generic::chunk(places, |lines| lines.iter().all(|&place| generic::line_covers(words, place, probes)))
@@ -158,7 +163,7 @@ mod tests {
     use super::*;
     use crate::store::Lines;
 
-    /// `./test` sets this where the CPU has AVX2, so that the fast twins cannot go untested unnoticed.
+    /// `./test` sets this on CPUs with AVX2, so that the fast twins cannot be skipped unnoticed.
     fn avx2() -> Option<Avx2> {
         let proof = Avx2::detect();
         assert!(
@@ -168,13 +173,13 @@ mod tests {
         proof
     }
 
-    /// Blocks from empty to full, asked about random items.
+    /// Blocks from empty to full, and random items to look up.
     fn blocks_and_places() -> (Lines, Vec<BlockPlace>) {
         const BLOCKS: u64 = 64;
         let mut lines = Lines::zeroed(BLOCKS as usize).unwrap();
         for (index, word) in lines.words_mut().iter_mut().enumerate() {
             let random = |salt| ItemHash::from_unmixed((index * 4 + salt) as u64).low;
-            // Denser from block to block: all three must be clear for a bit to be, in the last quarter.
+            // Blocks become denser: in the last quarter a bit is clear only if all three words have it clear.
             *word = match index / 128 {
                 0 => random(0) & random(1),
                 1 => random(0),

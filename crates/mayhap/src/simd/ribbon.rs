@@ -1,35 +1,38 @@
-//! Parities by the dozen, for the ribbon filter.
+//! Several parities at once, for the ribbon filter.
 //!
-//! Lookups take those of eight columns at once with AVX2. Solving goes row by row, so it takes them one by one: its fast twin is the same lines
-//! of code, compiled with the instruction that counts bits, which makes a parity one operation instead of seven.
+//! Lookups compute those of eight columns at once with AVX2. Solving goes row by row, so it computes them one
+//! by one: its fast twin is the same code, compiled with the instruction that counts bits, which makes a
+//! parity one operation instead of seven.
 
 use std::sync::atomic::AtomicU64;
 
-/// One equation: the parity of the bits under `coefficients`, the lowest of them its own row, is its bit of `value`, in every
-/// column. All zero: nobody has said anything about this row.
+/// One equation: in every column, the parity of the bits selected by `coefficients` must equal that column's
+/// bit of `value`. The lowest coefficient is the equation's own row. All zero: there is no equation for this
+/// row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Equation {
     pub(crate) coefficients: u64,
     pub(crate) value: u64,
 }
 
-/// What decides about one item: 64 rows across two neighbouring blocks, and the parity every column should have.
+/// The condition for one item: 64 rows across two neighbouring blocks, and the parity that every column
+/// should have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Probe {
-    /// The first word of the block the rows begin in.
+    /// The first word of the block in which the rows begin.
     pub(crate) word: usize,
-    /// The first word of the block they end in.
+    /// The first word of the block in which they end.
     pub(crate) next_word: usize,
     pub(crate) columns: usize,
-    /// The coefficients that fall into the first block.
+    /// The coefficients in the first block.
     pub(crate) coefficients: u64,
-    /// The coefficients that fall into the next block.
+    /// The coefficients in the next block.
     pub(crate) next_coefficients: u64,
     /// Column `c` should have the parity of bit `c`.
     pub(crate) fingerprint: u64,
 }
 
-/// Has every column the parity the item asks for?
+/// Returns whether every column has the parity that the item requires.
 ///
 /// # Panics
 /// If a block is not in `words`.
@@ -37,32 +40,32 @@ pub(crate) struct Probe {
 pub(crate) fn agrees(words: &[AtomicU64], probe: &Probe) -> bool {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: asks only for AVX2, checked on the line above.
+        // SAFETY: the function requires only AVX2, checked on the line above.
         return unsafe { avx2::agrees(words, probe) };
     }
     plain::agrees(words, probe)
 }
 
-/// [`agrees`] for up to 64 items: bit `i` of the answer is item `i`'s.
+/// [`agrees`] for up to 64 items: bit `i` of the result is the answer for item `i`.
 #[inline(always)]
 pub(crate) fn agrees_chunk(words: &[AtomicU64], probes: &[Probe]) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: asks only for AVX2, checked on the line above.
+        // SAFETY: the function requires only AVX2, checked on the line above.
         return unsafe { avx2::agrees_chunk(words, probes) };
     }
     plain::agrees_chunk(words, probes)
 }
 
-/// Solves the 64 equations of a block, last row first: column by column into the words of `block`, whose rows follow in `next`.
-/// Rows nobody has said anything about become zero.
+/// Solves the 64 equations of a block, the last row first: column by column into the words of `block`, whose
+/// rows continue in `next`. Rows without an equation become zero.
 ///
 /// # Panics
 /// If `next` has fewer columns than `block`.
 pub(crate) fn solve_block(equations: &[Equation; 64], next: &[u64], block: &mut [u64]) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("popcnt") {
-        // SAFETY: asks only for the instruction checked on the line above.
+        // SAFETY: the function requires only the instruction checked on the line above.
         return unsafe { counting::solve_block(equations, next, block) };
     }
     plain::solve_block(equations, next, block);
@@ -75,7 +78,7 @@ mod plain {
 
     #[inline(always)]
     pub(super) fn agrees(words: &[AtomicU64], probe: &Probe) -> bool {
-        /// Non-members seldom agree with so many columns; for more there is a branch.
+        /// A non-member rarely agrees with this many columns; there is a branch before reading more.
         const GROUP: usize = 8;
         let block = &words[probe.word..probe.word + probe.columns];
         let next = &words[probe.next_word..probe.next_word + probe.columns];
@@ -106,7 +109,8 @@ mod plain {
 
     #[inline(always)]
     pub(super) fn solve_block(equations: &[Equation; 64], next: &[u64], block: &mut [u64]) {
-        /// Columns at once: their chains of dependent operations run beside each other, and their words stay in registers.
+        /// The number of columns solved at once: their chains of dependent operations run in parallel, and
+        /// their words stay in registers.
         const GROUP: usize = 4;
         let next = &next[..block.len()];
         let (groups, rest) = block.as_chunks_mut::<GROUP>();
@@ -124,15 +128,16 @@ mod plain {
         }
     }
 
-    /// The words of `N` columns from number `first` on. `rows` begins as the rows behind the block and is shifted up by one
-    /// bit for every row solved, so that it always holds the 64 rows behind the one in hand.
+    /// Returns the words of `N` columns, starting with column `first`. At the start `rows` holds the rows
+    /// after the block. It is shifted up by one bit for every solved row, so that it always holds the 64 rows
+    /// after the current one.
     #[inline(always)]
     fn solve_columns<const N: usize>(equations: &[Equation; 64], mut rows: [u64; N], first: u32) -> [u64; N] {
         for equation in equations.iter().rev() {
-            let behind = equation.coefficients >> 1;
+            let later = equation.coefficients >> 1;
             let value = equation.value >> first;
             for (column, rows) in rows.iter_mut().enumerate() {
-                let parity = u64::from((*rows & behind).count_ones()) ^ (value >> column);
+                let parity = u64::from((*rows & later).count_ones()) ^ (value >> column);
                 *rows = *rows << 1 | (parity & 1);
             }
         }
@@ -156,11 +161,11 @@ mod avx2 {
 
     use super::*;
 
-    /// Columns whose parities are taken at once.
+    /// The number of columns whose parities are computed at once.
     const GROUP: usize = 8;
 
-    /// Eight columns at a time, whatever number there is: a group may reach into the words behind a block, whose answers are
-    /// masked out. At the end of the words, where there is nothing behind, the plain twin answers.
+    /// Eight columns at a time, regardless of their number: a group may include words after a block, and
+    /// their results are masked out. At the end of the words, where no words follow, the plain twin answers.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn agrees(words: &[AtomicU64], probe: &Probe) -> bool {
@@ -172,7 +177,8 @@ mod avx2 {
         let mut fingerprint = probe.fingerprint;
         for group in 0..groups {
             let at = group * GROUP;
-            // SAFETY: `at + GROUP` is at most `groups * GROUP`, and so many words behind both blocks are in `words`.
+            // SAFETY: `at + GROUP` is at most `groups * GROUP`, and `words` has this many words from the
+            // start of both blocks.
             let parities = unsafe {
                 let block = words.as_ptr().add(probe.word + at);
                 let next = words.as_ptr().add(probe.next_word + at);
@@ -196,16 +202,16 @@ mod avx2 {
         answers
     }
 
-    /// The parities of eight columns, a bit each.
+    /// Returns the parities of eight columns, one bit each.
     ///
     /// # Safety
-    /// Eight readable words at `block` and at `next`, which nobody writes meanwhile.
+    /// There must be eight readable words at `block` and at `next`, which no thread writes meanwhile.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn parities(block: *const u64, next: *const u64, mask: u64, next_mask: u64) -> u64 {
         let (mask, next_mask) = (_mm256_set1_epi64x(mask as i64), _mm256_set1_epi64x(next_mask as i64));
         let rows = |four: usize| {
-            // SAFETY: the caller owes eight words at both; `four` is 0 or 4.
+            // SAFETY: the caller guarantees eight words at both; `four` is 0 or 4.
             let (block, next) = unsafe {
                 (_mm256_loadu_si256(block.add(four).cast()), _mm256_loadu_si256(next.add(four).cast()))
             };
@@ -215,12 +221,12 @@ mod avx2 {
             ))
         };
         let (low, high) = (rows(0), rows(4));
-        // The halves of each word onto each other: eight lanes of 32 bits, in the order of columns 0 1 4 5 2 3 6 7.
+        // Xors the halves of each word: eight lanes of 32 bits, in the order of columns 0 1 4 5 2 3 6 7.
         let mut lanes = _mm256_castps_si256(_mm256_xor_ps(
             _mm256_shuffle_ps::<0b10_00_10_00>(low, high),
             _mm256_shuffle_ps::<0b11_01_11_01>(low, high),
         ));
-        // And on, until the highest bit is the parity of the whole lane.
+        // Continues until the highest bit is the parity of the whole lane.
         lanes = _mm256_xor_si256(lanes, _mm256_slli_epi32::<16>(lanes));
         lanes = _mm256_xor_si256(lanes, _mm256_slli_epi32::<8>(lanes));
         lanes = _mm256_xor_si256(lanes, _mm256_slli_epi32::<4>(lanes));
@@ -274,7 +280,7 @@ mod tests {
                 };
                 assert!(agrees(&atomics, &probe), "{columns} columns, row {row}");
                 if row % 2 == 1 && columns > 0 {
-                    // One wrong bit in one column is noticed.
+                    // One wrong bit in one column is detected.
                     probe.fingerprint ^= 1 << (row % columns);
                     assert!(!agrees(&atomics, &probe), "{columns} columns, row {row}");
                 }

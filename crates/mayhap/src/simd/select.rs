@@ -1,12 +1,13 @@
-//! Where is the n-th set bit of a word? One instruction where the CPU has BMI2, a dozen where it has not.
+//! Finds the n-th set bit of a word: one instruction on CPUs with BMI2, a dozen on others.
 //!
-//! Code that counts and selects bits is written once, as a [`Kernel`] over any [`Select`], and [`run`] compiles it twice: for
-//! every CPU, and for those with BMI2 and POPCNT. A call should be a whole lookup or a whole batch.
+//! Code that counts and selects bits is written once, as a [`Kernel`] over any [`Select`]. [`run`] compiles
+//! it twice: for every CPU, and for those with BMI2 and POPCNT. One call should do a whole lookup or a whole
+//! batch.
 
 /// Finds set bits by their rank.
 pub(crate) trait Select: Copy {
-    /// The position of the set bit of `word` that has `rank` set bits below it. `word` must have more than `rank`;
-    /// otherwise the answer means nothing.
+    /// Returns the position of the set bit of `word` that has `rank` set bits below it. `word` must have more
+    /// than `rank` set bits; otherwise the result is meaningless.
     fn select(self, word: u64, rank: u32) -> u32;
 }
 
@@ -25,7 +26,8 @@ impl Select for Plain {
         let pairs = word - (word >> 1 & 0x5555_5555_5555_5555);
         let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
         let bytes = (nibbles + (nibbles >> 4)) & 0x0f0f_0f0f_0f0f_0f0f;
-        // Byte `i` has the number of set bits in bytes 0 to `i`: at most 64, so the top bit of each is free to compare with.
+        // Byte `i` is the number of set bits in bytes 0 to `i`: at most 64, so the top bit of each byte is
+        // free for the comparison.
         let sums = bytes.wrapping_mul(ONES);
         let passed = (u64::from(rank).wrapping_mul(ONES) | TOPS).wrapping_sub(sums) & TOPS;
         let shift = ((passed >> 7).wrapping_mul(ONES) >> 53) as u32 & 56;
@@ -53,7 +55,8 @@ static IN_BYTE: [[u8; 256]; 8] = {
     table
 };
 
-/// Proof that this CPU has BMI2, and what came with it: there is no other way to get one than asking the CPU.
+/// Proof that this CPU has BMI2, POPCNT and the other features checked together. Only the check of the CPU
+/// creates one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bmi2(());
 
@@ -75,25 +78,26 @@ impl Bmi2 {
 impl Select for Bmi2 {
     #[inline(always)]
     fn select(self, word: u64, rank: u32) -> u32 {
-        // SAFETY: the proof is BMI2.
+        // SAFETY: the proof guarantees BMI2.
         unsafe { std::arch::x86_64::_pdep_u64(1 << (rank & 63), word) }.trailing_zeros()
     }
 }
 
-/// A piece of work that selects bits. `run` should be `#[inline(always)]`, and whatever it calls in its inner loop too:
-/// only what is inlined is compiled for the better CPU.
+/// A piece of work that selects bits. `run` should be `#[inline(always)]`, and so should all functions in its
+/// inner loop: only inlined code is compiled for the better CPU.
 pub(crate) trait Kernel {
     type Output;
 
     fn run(self, select: impl Select) -> Self::Output;
 }
 
-/// Runs the kernel: with proof of BMI2, asked once when the filter was made, as fast as this CPU can.
+/// Runs the kernel: with a proof of BMI2, obtained when the filter was created, in the fastest way for this
+/// CPU.
 #[inline(always)]
 pub(crate) fn run<K: Kernel>(proof: Option<Bmi2>, kernel: K) -> K::Output {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if let Some(proof) = proof {
-        // SAFETY: the proof is all four features.
+        // SAFETY: the proof guarantees all four features.
         return unsafe { run_with_bmi2(proof, kernel) };
     }
     let _ = proof;
@@ -142,7 +146,7 @@ mod tests {
         assert_eq!(All(&questions).run(Plain), expected);
         assert_eq!(run(Bmi2::detect(), All(&questions)), expected);
         assert_eq!(run(None, All(&questions)), expected);
-        // Nonsense in, anything out, but it comes back.
+        // Invalid arguments may return anything, but must return.
         assert_eq!(All(&[(0, 0), (0, 63), (1, 40), (u64::MAX, 64), (0, u32::MAX)]).run(Plain).len(), 5);
     }
 }

@@ -1,37 +1,39 @@
-//! Several split blocks that lie side by side, asked about the same item: the generations of a window.
+//! Several adjacent split blocks, looked up for the same item: the generations of a window.
 
 use std::sync::atomic::AtomicU64;
 
 use super::generic::{self, SPLIT_WORDS};
 use crate::blocked::BlockPlace;
 
-/// Bit `i`: all eight bits of the item are set in block `i` of the `count` blocks, at most 64, that begin at `place`.
+/// Returns one bit for each of the `count` blocks, at most 64, that begin at `place`: set if all eight bits
+/// of the item are set in that block.
 ///
 /// # Panics
-/// If they are not all in `words`.
+/// If `words` does not contain all of them.
 #[inline(always)]
 pub(crate) fn covering(words: &[AtomicU64], place: BlockPlace, count: usize) -> u64 {
     let blocks = &words[place.word..place.word + count * SPLIT_WORDS];
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: asks for AVX2, checked on the line above.
+        // SAFETY: the function requires AVX2, checked on the line above.
         return unsafe { x86_64::covering(blocks, place.bits) };
     }
     plain(blocks, place.bits)
 }
 
-/// [`covering`] for up to 64 items: bit `i` of the answer says whether one of the blocks in `asked` covers item `i`.
+/// [`covering`] for up to 64 items: bit `i` of the result is set if one of the blocks in `asked` covers item
+/// `i`.
 #[inline(always)]
 pub(crate) fn covered_chunk(words: &[AtomicU64], places: &[BlockPlace], count: usize, asked: u64) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: asks for AVX2, checked on the line above.
+        // SAFETY: the function requires AVX2, checked on the line above.
         return unsafe { x86_64::covered_chunk(words, places, count, asked) };
     }
     generic::chunk(places, |place| covering(words, *place, count) & asked != 0)
 }
 
-/// The plain twin of [`covering`], of these blocks.
+/// The plain twin of [`covering`], for these blocks.
 fn plain(blocks: &[AtomicU64], bits: u32) -> u64 {
     let numbers = 0..blocks.len() / SPLIT_WORDS;
     let covers = |index| generic::split_covers(blocks, BlockPlace { word: index * SPLIT_WORDS, bits });
@@ -51,13 +53,14 @@ mod x86_64 {
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn covering(blocks: &[AtomicU64], bits: u32) -> u64 {
-        // SAFETY: the salts are eight lanes of 32 bits, which is what is loaded.
+        // SAFETY: `SPLIT_SALTS` has eight lanes of 32 bits, which is the size of the load.
         let salts = unsafe { _mm256_loadu_si256(SPLIT_SALTS.as_ptr().cast()) };
         let lanes = _mm256_srli_epi32::<27>(_mm256_mullo_epi32(_mm256_set1_epi32(bits as i32), salts));
         let mask = _mm256_sllv_epi32(_mm256_set1_epi32(1), lanes);
         let mut covering = 0;
         for (index, block) in blocks.as_chunks::<SPLIT_WORDS>().0.iter().enumerate() {
-            // SAFETY: a chunk is four words. Windows are never written through `&self`, so no other thread changes them meanwhile.
+            // SAFETY: a chunk is four words. Windows are never written through `&self`, so no other thread
+            // changes them meanwhile.
             let block = unsafe { _mm256_loadu_si256(block.as_ptr().cast()) };
             covering |= (_mm256_testc_si256(block, mask) as u64) << index;
         }
@@ -76,7 +79,7 @@ mod x86_64 {
         let mut answers = 0;
         for (index, place) in places.iter().enumerate() {
             let blocks = &words[place.word..place.word + count * SPLIT_WORDS];
-            // SAFETY: the caller vouches for AVX2.
+            // SAFETY: the caller guarantees AVX2.
             let covering = unsafe { covering(blocks, place.bits) };
             answers |= u64::from(covering & asked != 0) << index;
         }

@@ -1,26 +1,26 @@
-//! Words that begin at any byte of an array.
+//! Reads words that begin at any byte of an array.
 
 use std::sync::atomic::AtomicU64;
 #[cfg(any(test, miri, not(target_endian = "little")))]
 use std::sync::atomic::Ordering;
 
-/// `N` words from byte `byte` on, the first byte lowest, whatever the machine's order.
+/// Returns `N` words from byte `byte` on, the first byte lowest on every machine.
 ///
-/// One load for each word where the plain twin takes two and puts them together: a cuckoo lookup in the cache took 9.3 ns with the
-/// twin and 6.1 ns without, its hash aside.
+/// One load per word, where the plain twin needs two and combines them: without its hash, a cuckoo lookup in
+/// the cache took 9.3 ns with the twin and 6.1 ns without.
 ///
-/// For words that nobody writes meanwhile: those of a filter that is changed through `&mut` only.
+/// For words that no thread writes meanwhile: those of a filter that only changes through `&mut`.
 ///
 /// # Panics
-/// If they end behind the last word.
+/// If they end after the last word.
 #[inline(always)]
 pub(crate) fn read<const N: usize>(words: &[AtomicU64], byte: usize) -> [u64; N] {
     #[cfg(all(target_endian = "little", not(miri)))]
     {
-        // A slice has at most isize::MAX bytes, so this cannot overflow.
+        // A slice has at most `isize::MAX` bytes, so this cannot overflow.
         assert!(byte < (words.len() * 8 + 1).saturating_sub(N * 8));
-        // SAFETY: the `N` words from `byte` on lie in `words`, checked on the line above. The caller says that nobody writes to
-        // them, and any bits make a `u64`.
+        // SAFETY: the `N` words from `byte` on lie in `words`, checked on the line above. By the contract no
+        // thread writes to them meanwhile, and any bits make a `u64`.
         unsafe { words.as_ptr().cast::<u8>().add(byte).cast::<[u64; N]>().read_unaligned() }
     }
     #[cfg(not(all(target_endian = "little", not(miri))))]
@@ -34,7 +34,7 @@ pub(crate) fn word_at_byte(words: &[AtomicU64], byte: usize) -> u64 {
     word
 }
 
-/// The plain twin of [`read`]: two words, put together.
+/// The plain twin of [`read`]: combines two words.
 #[cfg(any(test, miri, not(target_endian = "little")))]
 fn plain<const N: usize>(words: &[AtomicU64], byte: usize) -> [u64; N] {
     let shift = byte % 8 * 8;

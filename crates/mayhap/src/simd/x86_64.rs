@@ -1,8 +1,9 @@
-//! The block kernels with AVX2. Same bits as `generic`, tested against it.
+//! The block kernels with AVX2. They use the same bits as `generic`, and tests compare them with it.
 //!
-//! Blocks are loaded with inline assembly, not with a plain vector load: an atomic twin may be setting bits of
-//! the same block from another thread, and to the compiler a plain load that races is undefined. To the CPU the load is one of
-//! aligned 8-byte pieces, each seen whole: the same four relaxed loads the plain twin makes.
+//! Blocks are loaded with inline assembly and not with a plain vector load: an atomic twin may be setting
+//! bits of the same block from another thread, and a plain load that races is undefined behaviour to the
+//! compiler. The CPU performs the load as aligned 8-byte pieces, each of which is atomic: the same four
+//! relaxed loads that the plain twin makes.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -11,15 +12,15 @@ use std::sync::atomic::AtomicU64;
 use super::generic::{LINE_MULTIPLIER, LINE_WORDS, SPLIT_SALTS, SPLIT_WORDS};
 use crate::blocked::BlockPlace;
 
-/// 32 bytes as four relaxed atomic loads would see them.
+/// Loads 32 bytes like four relaxed atomic loads.
 ///
 /// # Safety
-/// Four readable words at `address`, aligned to 32 bytes; AVX2.
+/// There must be four readable words at `address`, aligned to 32 bytes, and the CPU must have AVX2.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load(address: *const u64) -> __m256i {
     let block;
-    // SAFETY: the caller owes 32 readable, aligned bytes; the instruction only reads them.
+    // SAFETY: the caller guarantees 32 readable, aligned bytes; the instruction only reads them.
     unsafe {
         asm!("vmovdqa {block}, ymmword ptr [{address}]", block = lateout(ymm_reg) block, address = in(reg) address,
              options(readonly, nostack, preserves_flags));
@@ -27,22 +28,22 @@ unsafe fn load(address: *const u64) -> __m256i {
     block
 }
 
-/// Eight lanes where a vector instruction can take them from.
+/// Eight lanes, aligned for a vector instruction's memory operand.
 #[repr(align(32))]
 struct Lanes([u32; 8]);
 static SALTS: Lanes = Lanes(SPLIT_SALTS);
 static ONES: Lanes = Lanes([1; 8]);
 
-/// Wholly in assembly, because a function with AVX2 enabled cannot be inlined into one without: with the call a lookup took a
-/// quarter longer in the cache (8.1 ns against 6.5).
+/// Entirely in assembly, because a function with AVX2 enabled cannot be inlined into one without: with the
+/// call a lookup in the cache took a quarter longer (8.1 ns against 6.5).
 ///
 /// # Safety
-/// Four readable words at `block`, aligned to 32 bytes; AVX2.
+/// There must be four readable words at `block`, aligned to 32 bytes, and the CPU must have AVX2.
 #[inline(always)]
 pub(super) unsafe fn split_covers(block: *const u64, bits: u32) -> bool {
     let covers: u8;
-    // SAFETY: the caller owes AVX2 and 32 readable, aligned bytes at `block`; the statics are aligned 32-byte constants.
-    // Nothing is written but the named registers and the flags.
+    // SAFETY: the caller guarantees AVX2 and 32 readable, aligned bytes at `block`; the statics are aligned
+    // 32-byte constants. The code writes only the named registers and the flags.
     unsafe {
         asm!(
             "vmovd xmm0, {bits:e}",
@@ -69,15 +70,17 @@ pub(super) unsafe fn split_covers(block: *const u64, bits: u32) -> bool {
     covers == 1
 }
 
-/// Sets the item's eight bits of its split block; were all of them set before? In assembly for the reason above.
+/// Sets the item's eight bits in its split block and returns whether all of them were set before. In assembly
+/// for the reason above.
 ///
 /// # Safety
-/// Four writable words at `block` that nobody else uses, aligned to 32 bytes; AVX2.
+/// There must be four writable words at `block` that no other thread uses, aligned to 32 bytes, and the CPU
+/// must have AVX2.
 #[inline(always)]
 pub(super) unsafe fn split_set(block: *mut u64, bits: u32) -> bool {
     let covered: u8;
-    // SAFETY: the caller owes AVX2 and 32 writable, aligned bytes at `block`; the statics are aligned 32-byte constants.
-    // Nothing else is written but the named registers and the flags.
+    // SAFETY: the caller guarantees AVX2 and 32 writable, aligned bytes at `block`; the statics are aligned
+    // 32-byte constants. Apart from these bytes, the code writes only the named registers and the flags.
     unsafe {
         asm!(
             "vmovd xmm0, {bits:e}",
@@ -96,7 +99,7 @@ pub(super) unsafe fn split_set(block: *mut u64, bits: u32) -> bool {
             block = in(reg) block,
             salts = in(reg) &raw const SALTS.0,
             ones = in(reg) &raw const ONES.0,
-            // Not `lateout`: it is written before `block` is used for the last time.
+            // Not `lateout`: it is written before the last use of `block`.
             covered = out(reg_byte) covered,
             // `vzeroupper` clears the upper halves of all of them; a caller compiled for AVX may have something there.
             out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
@@ -117,7 +120,7 @@ unsafe fn split_covers_inline(block: *const u64, bits: u32) -> bool {
         _mm256_setr_epi32(salts[0], salts[1], salts[2], salts[3], salts[4], salts[5], salts[6], salts[7]);
     let shifts = _mm256_srli_epi32::<27>(_mm256_mullo_epi32(_mm256_set1_epi32(bits.cast_signed()), salts));
     let mask = _mm256_sllv_epi32(_mm256_set1_epi32(1), shifts);
-    // SAFETY: passed on to the caller.
+    // SAFETY: this function's caller guarantees it.
     _mm256_testc_si256(unsafe { load(block) }, mask) == 1
 }
 
@@ -151,7 +154,7 @@ const POWERS: [i32; 8] = {
 /// Eight readable words at `line`, aligned to 64 bytes; AVX2.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn line_covers(line: *const u64, bits: u32, probes: u32) -> bool {
-    // SAFETY: passed on to the caller.
+    // SAFETY: this function's caller guarantees it.
     unsafe { line_covers_rounds(line, bits, probes) }
 }
 
@@ -163,7 +166,7 @@ fn first_lanes(probes: u32) -> __m256i {
     _mm256_cmpgt_epi32(_mm256_set1_epi32(probes.cast_signed()), numbers)
 }
 
-/// Are the bits of the next eight probes set, as far as `lanes` says they count?
+/// Returns whether the bits of the next eight probes are set, for the lanes selected by `lanes`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn eight_probes([low, high]: [__m256i; 2], bits: u32, lanes: __m256i) -> bool {
@@ -171,16 +174,18 @@ fn eight_probes([low, high]: [__m256i; 2], bits: u32, lanes: __m256i) -> bool {
         POWERS[0], POWERS[1], POWERS[2], POWERS[3], POWERS[4], POWERS[5], POWERS[6], POWERS[7],
     );
     let states = _mm256_mullo_epi32(_mm256_set1_epi32(bits.cast_signed()), powers);
-    // The top four bits pick one of sixteen 32-bit words: the first of them the half, the other three the word in it.
+    // The top four bits select one of sixteen 32-bit words: the first bit the half, the other three the word
+    // in it.
     let word_numbers = _mm256_srli_epi32::<28>(states);
     let picked = _mm256_castps_si256(_mm256_blendv_ps(
         _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, word_numbers)),
         _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, word_numbers)),
         _mm256_castsi256_ps(states),
     ));
-    // The next five bits are the number of the bit in it.
+    // The next five bits are the number of the bit in that word.
     let bit_numbers = _mm256_and_si256(_mm256_srli_epi32::<23>(states), _mm256_set1_epi32(31));
-    // Lane by lane a one where the probe counts: shifted to its place, it must be in the picked word.
+    // In each lane whose probe counts, a one shifted to the bit's position: that bit must be set in the
+    // selected word.
     let mask = _mm256_sllv_epi32(_mm256_srli_epi32::<31>(lanes), bit_numbers);
     _mm256_testc_si256(picked, mask) == 1
 }
@@ -190,7 +195,7 @@ fn eight_probes([low, high]: [__m256i; 2], bits: u32, lanes: __m256i) -> bool {
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load_line(line: *const u64) -> [__m256i; 2] {
-    // SAFETY: passed on to the caller.
+    // SAFETY: this function's caller guarantees it.
     unsafe { [load(line), load(line.add(LINE_WORDS / 2))] }
 }
 
@@ -201,7 +206,7 @@ unsafe fn load_line(line: *const u64) -> [__m256i; 2] {
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn line_covers_rounds(line: *const u64, mut bits: u32, mut probes: u32) -> bool {
-    // SAFETY: passed on to the caller.
+    // SAFETY: this function's caller guarantees it.
     let halves = unsafe { load_line(line) };
     while probes > 8 {
         if !eight_probes(halves, bits, first_lanes(8)) {
@@ -223,7 +228,7 @@ pub(super) unsafe fn line_covers_chunk<const R: usize>(
 ) -> u64 {
     let (lines, _) = words.as_chunks::<LINE_WORDS>();
     let mut answers = 0;
-    // What is the same for all items is worked out once where one round is enough.
+    // Values that are the same for all items are computed once where one round is enough.
     let lanes = first_lanes(probes);
     for (index, item) in places.iter().enumerate() {
         let mut covers = true;

@@ -104,7 +104,7 @@ fn mixture(n: u64, blocks: u64, rate: impl Fn(u64) -> f64) -> f64 {
     if blocks <= 1 {
         return rate(n);
     }
-    // Every block has so many items that it answers *maybe* to everything: the spread about the mean changes nothing.
+    // Every block is so full that it answers *maybe* to everything: the spread about the mean changes nothing.
     if n / blocks > MOST_LOAD {
         return rate(n / blocks);
     }

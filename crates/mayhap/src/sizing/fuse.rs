@@ -18,8 +18,8 @@ pub const FINGERPRINT_BITS: [u32; 3] = [8, 16, 32];
 /// small enough that the working memory of a shard is a small part of a large set.
 pub const ITEMS_PER_SHARD: u64 = 1 << 22;
 
-/// The power of two of the segment length for `n` items. Short segments can be built more often, long ones need fewer
-/// slots. Fitted by Graf and Lemire.
+/// The base-2 logarithm of the segment length for `n` items. Short segments can be built more often, long
+/// ones need fewer slots. Fitted by Graf and Lemire.
 #[must_use]
 pub fn segment_bits(n: u64) -> u32 {
     let fitted = (n.max(1) as f64).ln() / 3.33_f64.ln() + 2.25;
@@ -50,7 +50,7 @@ pub fn xor_block(n: u64) -> u64 {
     slots.div_ceil(3)
 }
 
-/// The power of two of the number of shards for `n` items, with at most about `per_shard` in each.
+/// The base-2 logarithm of the number of shards for `n` items, with at most about `per_shard` in each.
 #[must_use]
 pub fn shard_bits(n: u64, per_shard: u64) -> u32 {
     n.div_ceil(per_shard.max(1)).max(1).next_power_of_two().trailing_zeros()

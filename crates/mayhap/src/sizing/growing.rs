@@ -1,13 +1,15 @@
 //! The growing filter: the length of the fingerprints of a generation, so that the rate holds after every doubling.
 //!
-//! A slot with a fingerprint of `len` bits in a table of `homes` homes answers *maybe* to a share `2^-len / homes` of all
-//! hashes. When the table doubles, the first bit of every fingerprint becomes part of the home: it
-//! matches twice the share of the hashes of its home, and there are twice as many homes. So the share stays exactly the same. (A fingerprint with no bit left is stored
-//! in both homes from then on, and its share stays too.)
+//! A slot with a fingerprint of `len` bits in a table of `homes` homes answers *maybe* to a share `2^-len /
+//! homes` of all hashes. When the table doubles, the first bit of every fingerprint becomes part of the home:
+//! it matches twice the share of the hashes of its home, and there are twice as many homes. So the share
+//! stays exactly the same. (A fingerprint with no bit left is stored in both homes from then on, and its
+//! share stays too.)
 //!
-//! The shares of all slots add up to what is *covered*. Growing never changes it, only inserting and removing do; and the rate
-//! is never above it, with any items. It only has to stay below the promised rate. At every doubling, the new generation gets
-//! a part of what is left, computed from what the table really holds.
+//! The shares of all slots add up to the *covered* share. Growing never changes it; only inserting and
+//! removing do. The false-positive rate is never above it, for any items. It only has to stay below the
+//! promised rate. At every doubling, the new generation gets a part of the remaining rate, computed from the
+//! contents of the table.
 
 use super::AIM;
 
@@ -19,12 +21,12 @@ pub const MAX_HOMES: u64 = 1 << 43;
 pub const MIN_HOMES: u64 = 16;
 /// The lowest rate that it can keep through all possible doublings.
 pub const MIN_GROWING_RATE: f64 = 1e-12;
-/// What the first generation may cover, as a share of the promised rate. A smaller share would cost a filter that never grows
-/// one more bit per item; a larger one would cost every later generation one.
+/// The share of the promised rate that the first generation may cover. A smaller share would cost a filter
+/// that never grows one more bit per item; a larger one would cost every later generation one.
 pub const FIRST_SHARE: f64 = 0.5;
 /// The same, with the margin we aim for.
 pub(crate) const AIMED_FIRST_SHARE: f64 = FIRST_SHARE * AIM;
-/// What every later generation may cover, as a share of what is left.
+/// The share of the remaining rate that every later generation may cover.
 pub const LATER_SHARE: f64 = 0.125;
 /// In tables with fewer homes than this, memory does not matter: their generations cover less, and leave more of the rate to
 /// the tables that hold nearly all of the items.

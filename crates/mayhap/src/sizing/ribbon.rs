@@ -106,8 +106,8 @@ pub fn expected_blocks(n: u64) -> [u64; MAX_LAYERS] {
     blocks
 }
 
-/// The number of `blocks` blocks without the extra column, if `starts` rows can be the first row of an item. Never so many
-/// that the rate of the layer is above the rate that `columns` stand for.
+/// The number of `blocks` blocks without the extra column, if `starts` rows can be the first row of an item.
+/// Limited so that the rate of the layer never exceeds the rate that `columns` stand for.
 #[must_use]
 pub fn narrow_blocks(blocks: u64, starts: u64, columns: u64) -> u64 {
     let share = COLUMN - columns % COLUMN;

@@ -10,7 +10,7 @@ use crate::explain::{SlotLookup, StoredSlot};
 use crate::hash::ItemHash;
 
 impl<F: Fingerprint, G: Twofold> Placed<F, G> {
-    /// What [`may_contain`](Self::may_contain) reads.
+    /// Traces what [`may_contain`](Self::may_contain) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> SlotLookup {
         #[cfg(feature = "formats")]
         if let Some(table) = self.as_foreign() {

@@ -6,24 +6,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::graph::PLACED_BITS;
 
-/// What a [`BinaryFuse`](crate::BinaryFuse) or [`Xor`](crate::Xor) filter keeps of an item: `u8`, `u16` or `u32`.
+/// The part of an item that a [`BinaryFuse`](crate::BinaryFuse) or [`Xor`](crate::Xor) filter stores: `u8`,
+/// `u16` or `u32`.
 ///
-/// Its width is the rate: a non-member is taken for a member once in `2^BITS`.
+/// Its width determines the rate: a non-member matches with probability `2^-BITS`.
 pub trait Fingerprint:
     sealed::SealedFingerprint + Copy + Default + Debug + Eq + BitXor<Output = Self> + Send + Sync + 'static
 {
-    /// How many bits it has.
+    /// The number of bits.
     const BITS: u32;
 
-    /// The fingerprint of an item whose key was mixed to `mixed`.
+    /// Returns the fingerprint of an item whose mixed key is `mixed`.
     #[doc(hidden)]
     fn of(mixed: u64) -> Self;
 
-    /// The lowest bits of `word`.
+    /// Returns the lowest bits of `word`.
     #[doc(hidden)]
     fn lowest(word: u64) -> Self;
 
-    /// As the lowest bits of a word.
+    /// Returns the fingerprint as the lowest bits of a word.
     #[doc(hidden)]
     fn widen(self) -> u64;
 }
@@ -35,10 +36,12 @@ mod sealed {
     impl SealedFingerprint for u32 {}
 }
 
-/// Fingerprints up to this wide are made from the bits that also place the item; building needs the rest for a counter.
+/// Fingerprints up to this width are made from the bits that also place the item; building needs the other
+/// bits for a counter.
 pub(crate) const NARROW_BITS: u32 = 16;
 
-/// Odd. Mixes what the three slots were taken from, so that the fingerprint is no function of them that the slots could learn.
+/// Odd. Multiplies the bits that the three slots are computed from, so that the fingerprint does not depend
+/// on the slots.
 const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 
 #[inline(always)]
@@ -103,12 +106,12 @@ impl Fingerprint for u32 {
     }
 }
 
-/// Fingerprints in a 64-bit word.
+/// Returns the number of fingerprints in a 64-bit word.
 pub(crate) const fn per_word<F: Fingerprint>() -> usize {
     64 / F::BITS as usize
 }
 
-/// Fingerprint `index` of those in `words`.
+/// Reads fingerprint `index` from `words`.
 #[inline(always)]
 pub(crate) fn load<F: Fingerprint>(words: &[AtomicU64], index: usize) -> F {
     let word = words[index / per_word::<F>()].load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The slots of the FastFilter libraries (C, Go, Rust), which all place numbers alike: placement 2.
+//! The slots of the FastFilter libraries (C, Go, Rust), which all place numbers the same way: placement 2.
 //!
 //! ```text
 //! number + seed ──finaliser of murmur3──▶ h ──▶ three slots
@@ -14,24 +14,24 @@ use crate::hash::reduce;
 use crate::sizing::fuse::{fuse_segments, fuse_slots_per_item, segment_bits};
 use crate::store::Lines;
 
-/// Seeds tried before a set is called unsolvable, as many as the libraries try.
+/// The number of seeds tried before a set is declared unsolvable: the same as in the libraries.
 const MAX_ATTEMPTS: u32 = 100;
-/// The most items a filter of one piece is built from: more would not have numbers for their slots.
+/// The most items in a filter of one shard: the slots of a larger one could not be numbered.
 const MAX_ITEMS: u64 = 1 << 30;
 
 /// A graph with the slots of other programs.
 pub(crate) trait ForeignGraph: Graph {
-    /// Ours of the same measurements.
+    /// Our own graph of the same measurements.
     type Own: OwnGraph;
 
-    /// It.
+    /// Returns our own graph of the same measurements.
     fn own(&self) -> Self::Own;
 
-    /// For how many items about a filter of these measurements is made.
+    /// Returns roughly the number of items that a filter of these measurements is made for.
     fn items(&self) -> u64;
 }
 
-/// The seeds the libraries try one after the other: splitmix64 from 1 on.
+/// Returns the seed that the libraries use for this attempt: splitmix64, starting at 1.
 fn seed_of(attempt: u32) -> u64 {
     let state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(attempt) + 1).wrapping_add(1);
     let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -64,23 +64,25 @@ impl ForeignGraph for ForeignFuse {
 }
 
 impl ForeignFuse {
-    /// Slots in a segment, and segments an item may begin in.
+    /// Returns the number of slots in a segment, and the number of segments an item may begin in.
     pub(crate) fn segments(&self) -> [u64; 2] {
         [self.0.segment, self.0.starts / self.0.segment]
     }
 
-    /// The smallest number of items for which the libraries choose these measurements, if there is one.
+    /// Returns the smallest number of items for which the libraries choose these measurements, if there is
+    /// one.
     pub(crate) fn fewest_items(&self) -> Option<u64> {
         let [bits, segments] = self.parts();
         let chosen = |items: u64| [u64::from(segment_bits(items)), fuse_segments(items)];
-        // Both only grow with the items, the second as long as the first stays.
+        // Both numbers only grow with the items; the second one does so as long as the first stays the same.
         let fewer = |items: u64| chosen(items) < [bits, segments];
         let fewest = if fewer(0) { most(fewer) + 1 } else { 0 };
         (chosen(fewest) == [bits, segments]).then_some(fewest)
     }
 }
 
-/// The largest number of items, at least 1, that still `fit`s; fewer fit too.
+/// Returns the largest number of items, at least 1, for which `fit` is true. It must be true for all smaller
+/// numbers as well.
 fn most(fit: impl Fn(u64) -> bool) -> u64 {
     let (mut most, mut more) = (1, MAX_SHARD_SLOTS);
     while more - most > 1 {
@@ -140,7 +142,7 @@ impl Graph for ForeignFuse {
 pub(crate) struct ForeignXor(XorGraph);
 
 impl ForeignXor {
-    /// Slots in each of the three blocks.
+    /// Returns the number of slots in each of the three blocks.
     pub(crate) fn block(&self) -> u64 {
         self.0.block
     }
@@ -158,7 +160,8 @@ impl ForeignGraph for ForeignXor {
     }
 }
 
-/// Slots in a block for so many items. The libraries round down where we round up.
+/// Returns the number of slots in a block for this number of items. The libraries round down where we round
+/// up.
 fn xor_block(items: u64) -> u64 {
     (32.0 + 1.23 * items as f64) as u64 / 3
 }
@@ -186,7 +189,7 @@ impl Graph for ForeignXor {
     #[inline(always)]
     fn places(&self, mixed: u64) -> [usize; 3] {
         let block = self.0.block;
-        // The low half of each, scaled to the block.
+        // The low half of each, scaled to the block length.
         let scaled = |mixed: u64| (u64::from(mixed as u32) * block) >> 32;
         let first = scaled(mixed);
         let second = scaled(mixed.rotate_left(21)) + block;
@@ -210,7 +213,8 @@ impl Graph for ForeignXor {
 }
 
 impl<F: Fingerprint, G: ForeignGraph> StaticTable<F, G> {
-    /// The table of these slots, in lines of which the slots fill all but the end. `None` if there are more of them than a filter can have.
+    /// Builds a table from these slots. `lines` must have no more lines than the slots need. `None` if there
+    /// are more slots than a filter can have.
     pub(crate) fn of_slots(graph: G, seed: u64, lines: Lines, inserted: Option<u64>) -> Option<Self> {
         let places = Sharded::new(graph, 0, seed, F::BITS)?;
         let counts = match inserted {
@@ -220,7 +224,8 @@ impl<F: Fingerprint, G: ForeignGraph> StaticTable<F, G> {
         Some(Self::of_parts(places, lines, counts, seed))
     }
 
-    /// The table of these keys, in the size and with the seeds the libraries choose. Where no item is, there is a zero.
+    /// Builds a table from these keys, with the size and the seeds that the libraries choose. Slots without
+    /// an item are zero.
     pub(crate) fn build_foreign(mut keys: Vec<u64>) -> Result<Self, BuildError> {
         sort_and_dedup(&mut keys);
         let items = keys.len() as u64;
@@ -238,15 +243,15 @@ impl<F: Fingerprint, G: ForeignGraph> StaticTable<F, G> {
     }
 }
 
-/// What building takes. The workbench of our own filters keeps its counters in bits of the key that count here, so this one is plain:
-/// 13 bytes for a slot and 12 for an item.
+/// The working memory for building. The workbench of our own filters keeps its counters in key bits that are
+/// significant here, so this one is plain: 13 bytes per slot and 12 per item.
 struct Bench {
-    /// Per slot: the items that have it, xored, and how many they are.
+    /// Per slot: the xor of the items that have it, and their number.
     sums: Vec<u64>,
     counts: Vec<u8>,
     /// Slots with one item left.
     alone: Vec<u32>,
-    /// Items with a slot for themselves, and that slot, in the order they were taken out.
+    /// Items that own a slot, and that slot, in the order they were removed.
     taken: Vec<u64>,
     taken_slots: Vec<u32>,
 }
@@ -262,7 +267,7 @@ impl Bench {
         })
     }
 
-    /// Does every item get a slot for itself?
+    /// Removes the items one by one. Returns whether every item got a slot of its own.
     fn peel<G: Graph>(&mut self, graph: &G, keys: &[u64], seed: u64) -> bool {
         let slots = graph.slots() as usize;
         self.sums.clear();
@@ -275,7 +280,7 @@ impl Bench {
         for &key in keys {
             let mixed = G::mix(key, seed);
             for slot in graph.places(mixed) {
-                // Honest keys are never so many in one slot.
+                // Honest keys never have 256 items in one slot.
                 let Some(count) = self.counts[slot].checked_add(1) else { return false };
                 self.counts[slot] = count;
                 self.sums[slot] ^= mixed;
@@ -284,7 +289,7 @@ impl Bench {
         let alone = (0..).zip(&self.counts).filter(|&(_, &count)| count == 1).map(|(slot, _)| slot);
         self.alone.extend(alone);
         while let Some(slot) = self.alone.pop() {
-            // Its item may have been taken out at another slot.
+            // Its item may already have been removed through another slot.
             if self.counts[slot as usize] != 1 {
                 continue;
             }
@@ -302,13 +307,13 @@ impl Bench {
         self.taken.len() == keys.len()
     }
 
-    /// The fingerprints of all slots, last taken out first.
+    /// Returns the fingerprints of all slots. The item removed last is assigned first.
     fn assign<F: Fingerprint, G: Graph>(&self, graph: &G) -> Result<Vec<F>, BuildError> {
         let mut fingerprints = reserved(graph.slots() as usize)?;
         fingerprints.resize(graph.slots() as usize, F::default());
         for (&mixed, &slot) in self.taken.iter().zip(&self.taken_slots).rev() {
             let [first, second, third] = graph.places(mixed);
-            // Its own slot is still zero.
+            // The item's own slot is still zero.
             let others = fingerprints[first] ^ fingerprints[second] ^ fingerprints[third];
             fingerprints[slot as usize] = G::fingerprint::<F>(mixed) ^ others;
         }
@@ -365,7 +370,7 @@ mod tests {
             assert!(fewest == 0 || ForeignFuse::for_items(fewest - 1) != graph, "{items}");
             assert!(items < 2 || graph.items() >= items, "{items}: made for {}", graph.items());
         }
-        // Segments half as long as they should be, as Go has them after a failed attempt.
+        // Segments half as long as they should be: Go has these after a failed attempt.
         assert_eq!(ForeignFuse::from_parts([3, 42]).unwrap().fewest_items(), None);
     }
 

@@ -1,8 +1,8 @@
-//! Where an item's three slots are.
+//! Computes an item's three slots.
 //!
 //! ```text
 //! key ──top bits──▶ shard
-//!  └──mixed with the seed──▶ three slots inside of it, and the fingerprint
+//!  └──mixed with the seed──▶ three slots in the shard, and the fingerprint
 //!
 //! fuse:  ├──────┼──────┼──────┼──────┼──────┼──────┤   segments; an item has a slot in each of three neighbours
 //!                  ●       ●     ●
@@ -19,63 +19,64 @@ use crate::sizing::fuse::{MAX_SEGMENT_BITS, fuse_segments, segment_bits, xor_blo
 /// The bits of a mixed key that place it. The lowest byte does not: building keeps a counter there.
 pub(crate) const PLACED_BITS: u64 = !0xff;
 
-/// Slots a shard has at most: they are numbered with 32 bits while building.
+/// The most slots in a shard: building numbers them with 32 bits.
 pub(crate) const MAX_SHARD_SLOTS: u64 = 1 << 31;
-/// Where there are several shards, each begins at a multiple of so many slots.
+/// If there are several shards, each begins at a multiple of this number of slots.
 const SHARD_ROUNDING: u64 = 64;
-/// The power of two of the most shards there can be.
+/// The base-2 logarithm of the largest number of shards.
 pub(crate) const MAX_SHARD_BITS: u32 = 24;
 
-/// Three slots for every mixed key, inside one shard, and how keys are mixed.
+/// Mixes keys, and computes three slots in a shard from a mixed key.
 pub(crate) trait Graph: Copy + Send + Sync + Sized {
-    /// The number of items is always known.
+    /// Whether the number of items is always known.
     const COUNTED: bool = true;
 
-    /// A graph that comes together for `items` items.
+    /// Returns a graph that can be solved for `items` items.
     fn for_items(items: u64) -> Self;
 
-    /// A graph of these two measurements, if there is one.
+    /// Returns a graph of these two measurements, if there is one.
     fn from_parts(parts: [u64; 2]) -> Option<Self>;
 
-    /// Its two measurements.
+    /// Returns the graph's two measurements.
     fn parts(&self) -> [u64; 2];
 
-    /// Slots in a shard: at least 3, at most [`MAX_SHARD_SLOTS`].
+    /// Returns the number of slots in a shard: at least 3, at most [`MAX_SHARD_SLOTS`].
     fn slots(&self) -> u64;
 
-    /// The three slots of `mixed`: three different ones, each below `slots`.
+    /// Returns the three slots of `mixed`: all different, each below `slots`.
     fn places(&self, mixed: u64) -> [usize; 3];
 
-    /// The seed that encoded filters know by this number.
+    /// Returns the seed that has this number in encoded filters.
     fn seed(number: u64) -> Option<u64> {
         u32::try_from(number).ok().filter(|&attempt| attempt < MAX_ATTEMPTS).map(seed_of)
     }
 
-    /// A key, mixed anew for every seed: one to one, so that no two keys become one.
+    /// Mixes a key with a seed. The mapping is one to one, so different keys stay different.
     #[inline(always)]
     fn mix(key: u64, seed: u64) -> u64 {
         mix(key, seed)
     }
 
-    /// The fingerprint of an item whose key was mixed to `mixed`.
+    /// Returns the fingerprint of an item whose mixed key is `mixed`.
     #[inline(always)]
     fn fingerprint<F: Fingerprint>(mixed: u64) -> F {
         F::of(mixed)
     }
 }
 
-/// A graph of our own: keys are mixed by the rule of this module, and only the [`PLACED_BITS`] of a mixed key count for its slots.
+/// A graph of our own: keys are mixed by the rule of this module, and only the [`PLACED_BITS`] of a mixed key
+/// determine its slots.
 pub(crate) trait OwnGraph: Graph {
-    /// Neighbouring keys have neighbouring slots: worth sorting them for.
+    /// Whether neighbouring keys have neighbouring slots, so that sorting the keys pays off.
     const LOCAL: bool;
 }
 
 /// The graph of the binary fuse filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FuseGraph {
-    /// Slots an item may begin in: a positive multiple of `segment`.
+    /// The number of slots an item may begin in: a positive multiple of `segment`.
     pub(super) starts: u64,
-    /// Slots in a segment: a power of two.
+    /// The number of slots in a segment: a power of two.
     pub(super) segment: u64,
 }
 
@@ -126,7 +127,7 @@ impl Graph for FuseGraph {
 /// The graph of the xor filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct XorGraph {
-    /// Slots in each of the three blocks, at least 1.
+    /// The number of slots in each of the three blocks, at least 1.
     pub(super) block: u64,
 }
 
@@ -154,7 +155,7 @@ impl Graph for XorGraph {
 
     #[inline(always)]
     fn places(&self, mixed: u64) -> [usize; 3] {
-        /// Odd. A rotation by 42 would bring the byte that does not count to where it hurts.
+        /// Odd. With a rotation by 42 instead, the byte that must not count would affect the slot.
         const STIR: u64 = 0x9e6c_63d0_876a_3f6b;
         let mixed = mixed & PLACED_BITS;
         let first = reduce(mixed, self.block);
@@ -164,40 +165,42 @@ impl Graph for XorGraph {
     }
 }
 
-/// The seed of attempt number `attempt`; that of the first is 0.
+/// Returns the seed of attempt number `attempt`; the first one is 0.
 pub(crate) const fn seed_of(attempt: u32) -> u64 {
     (attempt as u64).wrapping_mul(0x9fb2_1c65_1e98_df25).rotate_left(29)
 }
 
-/// A key, mixed anew for every seed: one to one, so that no two keys become one.
+/// Mixes a key with a seed. The mapping is one to one, so different keys stay different.
 #[inline(always)]
 pub(crate) const fn mix(key: u64, seed: u64) -> u64 {
     (key ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Shards side by side in one array, each with the same graph.
+/// Adjacent shards in one array, all with the same graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sharded<G> {
     graph: G,
     seed: u64,
-    /// What is left of a key shifted by this is its shard ...
+    /// A key shifted right by this is the number of its shard ...
     shard_shift: u32,
-    /// ... which begins at this many times that slot. 0 if there is one shard, whatever is left of the key.
+    /// ... which begins at that number times `stride`. 0 if there is only one shard: then the shifted key
+    /// does not matter.
     stride: u64,
-    /// Slots in all shards.
+    /// The number of slots in all shards.
     slots: u64,
 }
 
 impl<G: Graph> Sharded<G> {
-    /// `2^shard_bits` shards of `graph`. `None` if there were too many of them, or they too large for fingerprints of `width` bits.
+    /// Makes `2^shard_bits` shards of `graph`. `None` if there are too many, or if they are too large for
+    /// fingerprints of `width` bits.
     pub(crate) fn new(graph: G, shard_bits: u32, seed: u64, width: u32) -> Option<Self> {
         if shard_bits > MAX_SHARD_BITS || graph.slots() > MAX_SHARD_SLOTS {
             return None;
         }
-        // Shards begin on lines of their own, so that each can be written by a thread of its own.
+        // Each shard begins on a line of its own, so that each can be written by a different thread.
         let alone = shard_bits == 0;
         let room = if alone { graph.slots() } else { graph.slots().next_multiple_of(SHARD_ROUNDING) };
-        // At most 2^31 slots times 2^24 shards: no overflow.
+        // At most 2^31 slots times 2^24 shards: this cannot overflow.
         let slots = room << shard_bits;
         if slots > MAX_BITS / u64::from(width) {
             return None;
@@ -206,7 +209,7 @@ impl<G: Graph> Sharded<G> {
         Some(Self { graph, seed, shard_shift, stride, slots })
     }
 
-    /// The same shards of another graph with the same slots.
+    /// Returns the same shards with another graph that has the same slots.
     #[cfg(feature = "formats")]
     pub(super) fn with_graph<H>(self, graph: H) -> Sharded<H> {
         let Self { seed, shard_shift, stride, slots, .. } = self;
@@ -225,23 +228,24 @@ impl<G: Graph> Sharded<G> {
         self.seed
     }
 
-    /// Slots from the beginning of one shard to that of the next.
+    /// Returns the number of slots from the beginning of one shard to that of the next.
     pub(crate) const fn slots_per_shard(&self) -> u64 {
         self.slots >> self.shard_bits()
     }
 
-    /// Slots in all shards.
+    /// Returns the number of slots in all shards.
     #[inline(always)]
     pub(crate) const fn slots(&self) -> u64 {
         self.slots
     }
 
-    /// The power of two of the number of shards.
+    /// Returns the base-2 logarithm of the number of shards.
     pub(crate) const fn shard_bits(&self) -> u32 {
         if self.stride == 0 { 0 } else { 64 - self.shard_shift }
     }
 
-    /// The three slots of `key` in the whole array, each below [`slots`](Self::slots), and the key mixed for its fingerprint.
+    /// Returns the three slots of `key` in the whole array, each below [`slots`](Self::slots), and the mixed
+    /// key for its fingerprint.
     #[inline(always)]
     pub(crate) fn places(&self, key: u64) -> ([usize; 3], u64) {
         let mixed = G::mix(key, self.seed);

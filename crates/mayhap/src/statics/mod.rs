@@ -1,4 +1,4 @@
-//! What the filters for sets that do not change have in common: the keys they are built from.
+//! The keys from which the filters for fixed sets are built.
 //!
 //! ```text
 //! items ─▶ ItemHash ─▶ key (64 bits) ─▶ one Vec<u64> ─▶ sorted, each once ─▶ Xor, BinaryFuse, Ribbon, Gcs
@@ -23,13 +23,14 @@ use crate::error::BuildError;
 use crate::hash::{HashScheme, ItemHash};
 use crate::sizing::check_capacity;
 
-/// What a static filter knows of an item. Two items in `2^64` share a key, which adds `items / 2^64` to the rate.
+/// Returns the key by which a static filter knows an item. Two items share a key with probability `2^-64`,
+/// which adds `items / 2^64` to the rate.
 #[inline(always)]
 pub(crate) const fn key(hash: ItemHash) -> u64 {
     hash.low
 }
 
-/// The keys of `items`, in their order, duplicates and all; eight bytes each.
+/// Collects the keys of `items`, in their order and with duplicates; eight bytes each.
 ///
 /// # Errors
 /// [`BuildError::CapacityOutOfRange`] for too many items, [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -58,7 +59,7 @@ fn reserve(keys: &mut Vec<u64>, more: usize) -> Result<(), BuildError> {
     keys.try_reserve_exact(more).map_err(|_| BuildError::OutOfMemory { bytes })
 }
 
-/// An empty vector with room for `len` values.
+/// Returns an empty vector with room for `len` values.
 #[cfg(feature = "formats")]
 fn reserved<T>(len: usize) -> Result<Vec<T>, BuildError> {
     let mut values = Vec::new();
@@ -67,13 +68,13 @@ fn reserved<T>(len: usize) -> Result<Vec<T>, BuildError> {
     Ok(values)
 }
 
-/// Sorts the keys and drops what is there twice.
+/// Sorts the keys and removes duplicates.
 pub(crate) fn sort_and_dedup(keys: &mut Vec<u64>) {
     keys.sort_unstable();
     keys.dedup();
 }
 
-/// How many threads a build uses if nobody says: as many as the machine has.
+/// Returns the number of threads that a build uses by default: as many as the machine has.
 pub(crate) fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -21,38 +21,39 @@ pub struct BuildOptions {
 }
 
 impl Default for BuildOptions {
-    /// All the machine's threads, shards of two to four million items.
+    /// Uses all threads of the machine, and shards of two to four million items.
     fn default() -> Self {
         Self { threads: 0, items_per_shard: ITEMS_PER_SHARD }
     }
 }
 
 impl BuildOptions {
-    /// So many threads at most; 0 means as many as the machine has. Every thread works on a shard of its own, so sets of one shard are
-    /// built by one thread.
+    /// Limits the number of threads; 0 means as many as the machine has. Every thread builds a different
+    /// shard, so a set of one shard is built by one thread.
     #[must_use]
     pub const fn threads(self, threads: usize) -> Self {
         Self { threads, ..self }
     }
 
-    /// Cuts the set into shards of at most about so many items, at least half as many.
+    /// Cuts the set into shards of about this number of items at most, and at least half of it.
     ///
-    /// A shard is built as a whole and takes some 22 bytes per item while it is. Smaller shards mean less working memory and more that can be
-    /// done at once; but each costs a little: a filter of a million items in shards of 10 000 is a fifth larger than in one piece.
+    /// A shard is built as a whole and takes about 22 bytes per item meanwhile. Smaller shards need less
+    /// working memory, and more of them can be built at the same time. But each shard costs some space: a
+    /// filter of a million items in shards of 10 000 is a fifth larger than in one shard.
     #[must_use]
     pub const fn items_per_shard(self, items: u64) -> Self {
         Self { items_per_shard: items, ..self }
     }
 
-    /// The power of two of the number of shards for `items` items.
+    /// Returns the base-2 logarithm of the number of shards for `items` items.
     pub(crate) fn shard_bits(&self, items: u64) -> u32 {
         fuse::shard_bits(items, self.items_per_shard).min(MAX_SHARD_BITS)
     }
 
-    /// Threads to use for `shards` shards.
+    /// Returns the number of threads to use for `shards` shards.
     pub(crate) fn threads_for(&self, shards: usize) -> usize {
         match self.threads {
-            // Asking how many threads there are reads files; a small filter is built in less time.
+            // Asking the system for the number of threads reads files; a small filter is built in less time.
             _ if shards <= 1 => 1,
             0 => default_threads().min(shards),
             threads => threads.min(shards),

@@ -1,13 +1,14 @@
-//! Finding fingerprints so that the three slots of every item xor to the item's own: by peeling.
+//! Finds fingerprints such that the three slots of every item xor to the item's own: by peeling.
 //!
 //! ```text
-//! 1. fill     every slot counts the items that have it, and xors them
-//! 2. peel     a slot with one item left is that item's for good: take the item out of its other two slots,
+//! 1. fill     every slot counts its items and xors them
+//! 2. peel     a slot with one item left belongs to that item: remove the item from its other two slots,
 //!             which may leave one of those with one item; and so on
-//! 3. assign   last taken out first: the item's slot gets what makes the three come out right
+//! 3. assign   the item removed last comes first: its slot gets the value that completes the xor of the three
 //! ```
 //!
-//! Sums and counts do not depend on the order of the keys, and slots are visited in their own order: equal sets give equal filters.
+//! Sums and counts do not depend on the order of the keys, and slots are visited in their own order. So equal
+//! sets give equal filters.
 
 use super::fingerprint::{Fingerprint, NARROW_BITS};
 use super::graph::{OwnGraph, PLACED_BITS, mix};
@@ -15,28 +16,29 @@ use crate::error::BuildError;
 use crate::simd::prefetch_words;
 use crate::store::{Lines, WORDS_PER_LINE};
 
-/// What to do about items that only the byte that does not count tells apart. With 8 and 16 bits their fingerprints are the same too.
+/// What to do with items that differ only in the byte that does not place them. With 8 and 16 bits their
+/// fingerprints are equal, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Twins {
-    /// Give up: they may as well be duplicates, of which the sizing must know.
+    /// Give up: they may be duplicates, and then the size must be computed again.
     Refuse,
-    /// Two of them are as good as one.
+    /// Keep one of them.
     Merge,
 }
 
-/// The working memory of one thread, used for one shard after the other.
+/// The working memory of one thread, used for one shard after another.
 #[derive(Debug)]
 pub(crate) struct Workbench<F> {
     /// The mixed keys, roughly in the order of their slots.
     mixed: Lines,
-    /// How many keys there are.
+    /// The number of keys.
     keys: usize,
-    /// Per slot: the items that have it, xored, and in the lowest byte how many they are.
-    /// Once an item took the slot for good: that item, and a zero.
+    /// Per slot: the xor of the items that have it, and their number in the lowest byte. Once the slot
+    /// belongs to an item: that item, and a zero.
     slots: Lines,
-    /// Per slot, only for fingerprints that need it: the lowest bytes of its items, xored.
+    /// Per slot: the xor of the lowest bytes of its items. Only for fingerprints that need it.
     tails: Vec<u8>,
-    /// Slots with one item left, in the order they were found; those that were used move to the front.
+    /// Slots with one item left, in the order they were found. Those that were used move to the front.
     queue: Vec<u32>,
     fingerprints: Vec<F>,
 }
@@ -50,10 +52,10 @@ impl<F: Fingerprint> Workbench<F> {
         Ok(Self { mixed, keys: 0, slots, tails: Vec::new(), queue: Vec::new(), fingerprints: Vec::new() })
     }
 
-    /// Does the fingerprint depend on the byte that the slots have no room for?
+    /// Whether the fingerprint depends on the byte for which the slots have no room.
     const WIDE: bool = F::BITS > NARROW_BITS;
 
-    /// The fingerprints of all slots of one shard, or `None` if they do not come out.
+    /// Returns the fingerprints of all slots of one shard, or `None` if this seed does not solve it.
     pub(crate) fn solve<G: OwnGraph>(
         &mut self,
         graph: &G,
@@ -76,11 +78,12 @@ impl<F: Fingerprint> Workbench<F> {
         Ok(Some(&self.fingerprints))
     }
 
-    /// Mixes the keys and sorts them roughly, where that puts their slots side by side.
+    /// Mixes the keys. Sorts them roughly if that makes their slots adjacent.
     fn mix_all<G: OwnGraph>(&mut self, keys: &[u64], seed: u64) -> Result<(), BuildError> {
-        /// Below that all slots are in the cache anyway.
+        /// For fewer slots all of them are in the cache anyway.
         const WORTH_IT: usize = 1 << 13;
-        /// More piles than `2^8` do not all have their ends in the cache, and a pile is as small as a segment then.
+        /// The ends of more than `2^8` piles would not all stay in the cache, and a pile is already as small
+        /// as a segment.
         const PILE_BITS: u32 = 8;
         with_room(&mut self.mixed, keys.len())?;
         self.keys = keys.len();
@@ -107,7 +110,8 @@ impl<F: Fingerprint> Workbench<F> {
         Ok(())
     }
 
-    /// `false` if so many items meet in one slot that they cannot be counted: honest keys do not do that.
+    /// Counts the items of every slot. `false` if a slot has too many items to count, which does not happen
+    /// with honest keys.
     fn fill<G: OwnGraph>(&mut self, graph: &G) -> Result<bool, BuildError> {
         let count = graph.slots() as usize;
         with_room(&mut self.slots, count)?;
@@ -130,12 +134,13 @@ impl<F: Fingerprint> Workbench<F> {
         Ok(!crowded)
     }
 
-    /// Did every item get a slot for itself? Then the queue begins with these slots, in the order they were given.
+    /// Removes the items one by one. Returns whether every item got a slot of its own. Then the queue begins
+    /// with these slots, in the order they were assigned.
     fn peel<G: OwnGraph>(&mut self, graph: &G) -> bool {
         let slots = &mut self.slots.words_mut()[..graph.slots() as usize];
         let (tails, queue) = (&mut self.tails[..], &mut self.queue[..]);
-        // Always written, kept only if there is one item: nothing to mispredict. A slot is found once at most, when it comes down to
-        // one item, so there is room for all.
+        // Always written, kept only if there is one item: no branch to mispredict. A slot is found at most
+        // once, when it has one item left, so there is room for all.
         let mut found = 0;
         for (place, slot) in (0..).zip(slots.iter()) {
             queue[found] = place;
@@ -145,7 +150,7 @@ impl<F: Fingerprint> Workbench<F> {
         let (mut next, mut taken) = (0, 0);
         while next < found {
             let place = queue[next];
-            // First in, first out: it is known which slots come next, and from them which they will touch.
+            // First in, first out: the next slots are known in advance, and so are the slots they will touch.
             prefetch.at(queue[(next + 2 * AHEAD).min(found)] as usize);
             let soon = slots[queue[(next + AHEAD).min(found)] as usize];
             graph.places(soon).into_iter().for_each(|other| prefetch.at(other));
@@ -175,7 +180,7 @@ impl<F: Fingerprint> Workbench<F> {
         taken == self.keys
     }
 
-    /// Gives every slot its fingerprint; those no item took keep zero.
+    /// Computes the fingerprint of every slot; slots without an item stay zero.
     fn assign<G: OwnGraph>(&mut self, graph: &G) {
         let slots = &mut self.slots.words_mut()[..graph.slots() as usize];
         let prefetch = prefetch_words(slots);
@@ -186,13 +191,13 @@ impl<F: Fingerprint> Workbench<F> {
             let tail = if Self::WIDE { u64::from(self.tails[place]) } else { 0 };
             let item = slots[place] | tail;
             let [first, second, third] = graph.places(item);
-            // Its own slot is still zero.
+            // The item's own slot is still zero.
             let others = fingerprints[first] ^ fingerprints[second] ^ fingerprints[third];
             fingerprints[place] = F::of(item) ^ others;
         }
     }
 
-    /// Keeps one of those that nothing tells apart. Were there any?
+    /// Keeps one of several keys that cannot be distinguished. Returns whether there were any.
     fn merge_twins(&mut self) -> bool {
         let known_by = |mixed: u64| if Self::WIDE { mixed } else { mixed & PLACED_BITS };
         let mixed = &mut self.mixed.words_mut()[..self.keys];
@@ -208,20 +213,20 @@ impl<F: Fingerprint> Workbench<F> {
     }
 }
 
-/// How many slots ahead their memory is asked for.
+/// The number of slots by which prefetching runs ahead.
 const AHEAD: usize = 12;
 
-/// Makes sure that there are at least so many words.
+/// Makes sure that there are at least this number of words.
 fn with_room(lines: &mut Lines, words: usize) -> Result<(), BuildError> {
     if lines.words().len() < words {
-        // Nothing in it is needed any more: give it back first.
+        // The old contents are no longer needed: free them first.
         *lines = Lines::zeroed(0)?;
         *lines = Lines::zeroed(words.div_ceil(WORDS_PER_LINE))?;
     }
     Ok(())
 }
 
-/// Makes `values` as many zeroes.
+/// Makes `values` a list of `len` zeroes.
 fn resized<T: Copy + Default>(values: &mut Vec<T>, len: usize) -> Result<(), BuildError> {
     values.clear();
     reserve(values, len)?;
@@ -270,9 +275,9 @@ mod tests {
         all_come_out::<u32, XorGraph>();
     }
 
-    /// The key that `mix` makes `mixed` of.
+    /// Returns the key that `mix` turns into `mixed`.
     fn unmixed(mixed: u64, seed: u64) -> u64 {
-        // Newton's iteration: each step doubles the bits that are right.
+        // Newton's iteration: each step doubles the number of correct bits.
         let odd = mix(1, 0);
         let inverse = (0..6)
             .fold(odd, |inverse, _| inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse))));
@@ -298,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_slot_too_crowded_to_count_is_noticed() {
-        // 256 and 512 items in the same three slots: the counter comes back to 0.
+        // 256 and 512 items in the same three slots: the counter wraps to 0.
         for count in [255, 256, 257, 512, 513] {
             let keys: Vec<u64> = (0..count).map(|_| unmixed(77 << 8, 0)).collect();
             let graph = FuseGraph::for_items(count);

@@ -1,4 +1,4 @@
-//! A table with our own slots, or one read from other programs with theirs.
+//! A table with our own slots, or one read from another program, with that program's slots.
 
 use super::fingerprint::Fingerprint;
 #[cfg(feature = "formats")]
@@ -15,7 +15,7 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::kind::Kind;
 use crate::store::Lines;
 
-/// A graph of ours that other programs have in their own way.
+/// A graph of ours that other programs have in their own form.
 pub(crate) trait Twofold: OwnGraph {
     /// The same measurements with the slots of other programs.
     #[cfg(feature = "formats")]
@@ -38,16 +38,17 @@ const OWN: u16 = 1;
 #[cfg(feature = "formats")]
 const FOREIGN: u16 = 2;
 
-/// A table, and by whose rule it is read.
+/// A table, and the rule that places its items.
 #[derive(Debug)]
 pub(crate) struct Placed<F: Fingerprint, G: Twofold> {
-    /// Ours. It is empty if the slots are those of other programs, and an empty one is noticed anyway: so the others cost ours nothing.
+    /// Our own table, empty if the slots are those of other programs. Lookups check for an empty table
+    /// anyway, so supporting other programs costs them nothing.
     own: StaticTable<F, G>,
     #[cfg(feature = "formats")]
     foreign: Option<StaticTable<F, G::Foreign>>,
 }
 
-/// The same expression for whichever table it is.
+/// Evaluates the same expression for either table.
 macro_rules! either {
     ($placed:expr, $table:ident => $value:expr) => {{
         let $table = &$placed.own;
@@ -76,13 +77,13 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
         Ok(Self { own: StaticTable::empty()?, foreign: Some(table) })
     }
 
-    /// The table, if the slots are those of other programs.
+    /// Returns the table if the slots are those of other programs.
     #[cfg(feature = "formats")]
     pub(crate) const fn as_foreign(&self) -> Option<&StaticTable<F, G::Foreign>> {
         self.foreign.as_ref()
     }
 
-    /// Our own table; an empty one, if the slots are those of other programs.
+    /// Returns our own table, which is empty if the slots are those of other programs.
     pub(super) const fn as_own(&self) -> &StaticTable<F, G> {
         &self.own
     }
@@ -95,7 +96,7 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
         }
     }
 
-    /// For a table of ours that is empty.
+    /// Continues a lookup when our own table is empty.
     #[cold]
     #[inline(never)]
     fn may_contain_elsewhere(&self, hash: ItemHash) -> bool {
@@ -117,17 +118,17 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
         either!(self, table => table.may_contain_batch(scheme, items, answers));
     }
 
-    /// Items it was made for.
+    /// The number of items it was made for.
     pub(crate) const fn items(&self) -> u64 {
         either!(self, table => table.items())
     }
 
-    /// Different items it was built from; 0 if the program that wrote it did not say.
+    /// The number of different items it was built from; 0 if the program that wrote it did not record it.
     pub(crate) const fn inserted(&self) -> u64 {
         either!(self, table => table.inserted())
     }
 
-    /// Its measurements.
+    /// Returns its measurements.
     pub(crate) fn places(&self) -> Sharded<G> {
         #[cfg(feature = "formats")]
         if let Some(table) = &self.foreign {
@@ -162,7 +163,7 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
         header
     }
 
-    /// The table a header describes, and how its items are hashed.
+    /// Returns the table that a header describes, and how its items are hashed.
     pub(crate) fn restore(header: &Header, body: &Body<'_>) -> Result<(Self, HashScheme), DecodeError> {
         #[cfg(feature = "formats")]
         if header.placement == FOREIGN && is_of_numbers(&header.scheme()?) {
@@ -176,7 +177,7 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
     }
 }
 
-/// Do tables that hash like this have the slots of other programs?
+/// Returns whether tables with this hash scheme have the slots of other programs.
 #[cfg(feature = "formats")]
 fn is_of_numbers(scheme: &HashScheme) -> bool {
     matches!(scheme, HashScheme::Foreign(scheme) if scheme.function() == ForeignHash::Number)

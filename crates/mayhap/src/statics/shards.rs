@@ -1,4 +1,4 @@
-//! Keys in shards: put in order of their top bits, in place, and worked on side by side.
+//! Keys in shards: sorted by their top bits in place, and processed in parallel.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::BuildError;
 
-/// Puts `keys` into the order of `part_of`, a number below `parts`, in place, and says where each part is.
+/// Reorders `keys` in place by `part_of`, a number below `parts`, and returns the range of each part.
 pub(crate) fn partition(keys: &mut [u64], parts: usize, part_of: impl Fn(u64) -> usize) -> Vec<Range<usize>> {
     let mut ranges = vec![0..0; parts];
     if let [only] = &mut ranges[..] {
@@ -21,7 +21,7 @@ pub(crate) fn partition(keys: &mut [u64], parts: usize, part_of: impl Fn(u64) ->
         *range = start..start + range.end;
         start = range.end;
     }
-    // Everything in front of `next[part]` belongs where it is. Each swap brings one key home.
+    // All keys before `next[part]` are in their place. Each swap brings one key to its place.
     let mut next: Vec<usize> = ranges.iter().map(|range| range.start).collect();
     for part in 0..parts {
         while next[part] < ranges[part].end {
@@ -35,7 +35,8 @@ pub(crate) fn partition(keys: &mut [u64], parts: usize, part_of: impl Fn(u64) ->
     ranges
 }
 
-/// [`partition`] into `2^bits` shards: roughly by one thread first, then each rough part by a thread of its own.
+/// [`partition`] into `2^bits` shards: one thread sorts roughly first, then several threads sort the rough
+/// parts.
 pub(crate) fn partition_into_shards(
     keys: &mut [u64],
     bits: u32,
@@ -63,14 +64,14 @@ pub(crate) fn partition_into_shards(
     Ok(ranges)
 }
 
-/// The shard of `key` among `2^bits`: its top bits, which may be none.
+/// Returns the shard of `key` among `2^bits`: its top bits, of which there may be none.
 #[inline(always)]
 pub(crate) fn shard_of(key: u64, bits: u32) -> usize {
     ((key >> 1) >> (63 - bits)) as usize
 }
 
-/// Runs `work` for every job, on up to `threads` threads, each with a bench made by `bench`. `Ok(false)`, or an error, of one job lets the
-/// others come to an end and is the answer to all.
+/// Runs `work` for every job, on up to `threads` threads, each with a bench made by `bench`. If one job
+/// returns `Ok(false)` or an error, the running jobs finish, no others start, and that is the result.
 pub(crate) fn side_by_side<J: Send, B>(
     threads: usize,
     jobs: impl Iterator<Item = J> + Send,
@@ -95,7 +96,7 @@ pub(crate) fn side_by_side<J: Send, B>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // A system without threads to give leaves the work to this one.
+            // If the system refuses more threads, this one does the work.
             let _ = std::thread::Builder::new().spawn_scoped(scope, run);
         }
         run();
@@ -106,7 +107,8 @@ pub(crate) fn side_by_side<J: Send, B>(
     }
 }
 
-/// `keys` without what is there twice, part by part; every part comes out sorted, and all of them move up.
+/// Removes duplicates from `keys`, part by part. Every part is sorted afterwards, and all parts move to the
+/// front.
 pub(crate) fn dedup_parts(
     keys: &mut Vec<u64>,
     parts: &[Range<usize>],

@@ -1,4 +1,5 @@
-//! What xor and binary fuse filters share: shards of fingerprints in one array, three of which answer for an item.
+//! The common part of xor and binary fuse filters: shards of fingerprints in one array. Three of them decide
+//! about an item.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,19 +21,19 @@ use crate::sizing::fuse::{fullest_shard, rate};
 use crate::sizing::{MAX_BITS, check_capacity};
 use crate::store::{LINE_BYTES, Lines};
 
-/// Seeds tried before a set is called unsolvable. Most sets need one.
+/// The number of seeds tried before a set is declared unsolvable. Most sets need one.
 pub(crate) const MAX_ATTEMPTS: u32 = 128;
 
 /// Fingerprints in their slots.
 pub(crate) struct StaticTable<F, G> {
     places: Sharded<G>,
-    /// No lines at all if there are no items.
+    /// Has no lines if there are no items.
     lines: Lines,
-    /// Items it was made for ...
+    /// The number of items it was made for ...
     items: u64,
-    /// ... and, if somebody counted, as many were put in; otherwise 0.
+    /// ... and, if they were counted, the number inserted; otherwise 0.
     inserted: u64,
-    /// What the header knows the seed by.
+    /// The number of the seed in the header.
     seed_number: u64,
     fingerprint: PhantomData<F>,
 }
@@ -46,7 +47,7 @@ impl<F: Fingerprint, G: OwnGraph> StaticTable<F, G> {
         Self::of_parts(places, lines, [items, items], attempt.into())
     }
 
-    /// The table of these keys, of which some may be there twice.
+    /// Builds a table from these keys, which may contain duplicates.
     pub(crate) fn build(mut keys: Vec<u64>, options: &BuildOptions) -> Result<Self, BuildError> {
         let mut twins = Twins::Refuse;
         let mut attempt = 0;
@@ -69,7 +70,7 @@ impl<F: Fingerprint, G: OwnGraph> StaticTable<F, G> {
                 if fill::<F, G>(&places, &keys, &parts, lines.words_mut(), options, twins)? {
                     return Ok(Self::of_counted(places, lines, items, attempt));
                 }
-                // Whatever is there twice never comes out. Looked for only now: most sets have no duplicates.
+                // Duplicates never solve. They are only looked for now, because most sets have none.
                 if twins == Twins::Refuse {
                     twins = Twins::Merge;
                     dedup_parts(&mut keys, &parts, options.threads_for(parts.len()))?;
@@ -85,15 +86,15 @@ impl<F: Fingerprint, G: OwnGraph> StaticTable<F, G> {
         }
     }
 
-    /// The same from items that can be gone through again and again: first to count them, then in `passes` passes of which
-    /// each keeps the keys of its share of the shards only.
+    /// Builds the same table from items that can be iterated several times: first to count them, then in
+    /// `passes` passes, each of which keeps only the keys of its own shards.
     pub(crate) fn build_in_passes<H: Hashed, I: IntoIterator<Item = H>>(
         source: impl Fn() -> I,
         passes: usize,
         options: &BuildOptions,
         scheme: &HashScheme,
     ) -> Result<Self, BuildError> {
-        /// The power of two of the shards that are told apart while counting.
+        /// The base-2 logarithm of the number of shards that are counted separately.
         const COUNTED_BITS: u32 = 12;
         let mut counts = vec![0_u64; 1 << COUNTED_BITS];
         for item in source() {
@@ -144,8 +145,8 @@ impl<F: Fingerprint, G: OwnGraph> StaticTable<F, G> {
 }
 
 impl<F: Fingerprint, G: Graph> StaticTable<F, G> {
-    /// The table of these slots, made for so many items, of which so many were counted. There are lines for all slots, unless it is made
-    /// for none.
+    /// Assembles a table of these slots, made for `items` items, of which `inserted` were counted. There are
+    /// lines for all slots, or none if it was made for no items.
     pub(super) fn of_parts(
         places: Sharded<G>,
         lines: Lines,
@@ -155,13 +156,14 @@ impl<F: Fingerprint, G: Graph> StaticTable<F, G> {
         Self { places, lines, items, inserted, seed_number, fingerprint: PhantomData }
     }
 
-    /// Zero: mayhap in. Another number: certainly not. `None` for an empty table, which has no lines and so no slots.
+    /// Zero: maybe a member. Another number: certainly not. `None` for an empty table, which has no lines and
+    /// so no slots.
     #[inline(always)]
     pub(crate) fn difference(&self, hash: ItemHash) -> Option<F> {
         difference::<F, G>(self.lines.words(), &self.places, key(hash))
     }
 
-    /// Asks about many, the slots of one chunk on their way while the one before it is answered.
+    /// Looks up many items. The slots of one chunk are loading while the chunk before it is answered.
     #[inline(always)]
     pub(crate) fn may_contain_batch<H: Hashed>(
         &self,
@@ -169,7 +171,7 @@ impl<F: Fingerprint, G: Graph> StaticTable<F, G> {
         items: &[H],
         answers: &mut Answers,
     ) {
-        /// Three lines for each are on their way.
+        /// Each item loads three lines.
         const CHUNK: usize = 64;
         answers.reset(items.len());
         if self.items == 0 {
@@ -213,7 +215,7 @@ impl<F: Fingerprint, G: Graph> StaticTable<F, G> {
         Ok(Self { lines: self.lines.try_clone()?, ..*self })
     }
 
-    /// Fills in the parts of the header that a table has.
+    /// Fills in the parts of the header that describe the table.
     pub(crate) fn describe(&self, header: &mut Header) {
         header.capacity = self.items;
         header.inserted = self.inserted;
@@ -224,7 +226,7 @@ impl<F: Fingerprint, G: Graph> StaticTable<F, G> {
         header.parameters[..numbers.len()].copy_from_slice(&numbers);
     }
 
-    /// The table a header describes, checked.
+    /// Returns the table that a header describes, after checking it.
     pub(crate) fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
         let bad = |field, got| DecodeError::BadField { field, got };
         header.expect_parameters(5)?;
@@ -260,13 +262,14 @@ impl<F: Fingerprint, G: Graph> StaticTable<F, G> {
     }
 }
 
-/// Is one shard so much fuller than chance makes it that all of them would waste memory? Then somebody chose the keys, and one shard is better.
+/// Returns whether one shard is so much fuller than chance allows that sizing all shards for it would waste
+/// memory. The keys were then chosen on purpose, and one shard is better.
 fn too_uneven(items: u64, fullest: u64, bits: u32) -> bool {
     let expected = fullest_shard(items, bits);
     fullest > expected + expected / 8
 }
 
-/// The shards for `items` items of which one shard has `fullest`.
+/// Returns the shards for `items` items of which the fullest shard has `fullest`.
 pub(crate) fn sharded<F: Fingerprint, G: Graph>(
     items: u64,
     fullest: u64,
@@ -281,7 +284,8 @@ pub(crate) fn sharded_for<G: Graph>(
     bits: u32,
     width: u32,
 ) -> Result<Sharded<G>, BuildError> {
-    // The size follows from the number of items, so that it is known beforehand; but for a set that falls very unevenly.
+    // The size follows from the number of items, so that it is known beforehand. Exception: a set that is
+    // spread very unevenly.
     let graph = G::for_items(fullest.max(fullest_shard(items, bits)));
     let too_large = || BuildError::TooLarge {
         bytes: (u128::from(graph.slots()) << bits)
@@ -296,12 +300,12 @@ fn words_of<F: Fingerprint>(slots: u64) -> usize {
     usize::try_from(slots.div_ceil(per_word::<F>() as u64)).unwrap_or(usize::MAX)
 }
 
-/// Lines for so many slots.
+/// Returns the number of lines for this number of slots.
 pub(crate) fn lines_of<F: Fingerprint>(slots: u64) -> usize {
     words_of::<F>(slots).div_ceil(LINE_BYTES / 8)
 }
 
-/// Builds the shards of `parts` into `words`, several at once. `false` if one of them did not come out.
+/// Builds the shards of `parts` into `words`, several in parallel. `false` if one of them has no solution.
 fn fill<F: Fingerprint, G: OwnGraph>(
     places: &Sharded<G>,
     keys: &[u64],
@@ -319,7 +323,7 @@ fn fill<F: Fingerprint, G: OwnGraph>(
     })
 }
 
-/// The keys of the items in some of the shards.
+/// Returns the keys of the items in some of the shards.
 fn keys_of_shards<H: Hashed>(
     items: impl IntoIterator<Item = H>,
     scheme: &HashScheme,
@@ -353,7 +357,7 @@ mod tests {
     use super::*;
     use crate::statics::graph::FuseGraph;
 
-    /// A graph with one slot too few for every three items: nothing ever comes out of it.
+    /// A graph with one slot too few for every three items: it never has a solution.
     #[derive(Clone, Copy)]
     struct Cramped(FuseGraph);
 
@@ -388,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_solved_ends_as_an_error() {
+    fn an_unsolvable_set_is_an_error() {
         let twice = [keys(5_000), keys(5_000)].concat();
         let unsolvable = BuildError::Unsolvable { attempts: MAX_ATTEMPTS, items: 5_000 };
         for per_shard in [1_000, 1_000_000] {

@@ -1,4 +1,4 @@
-//! An array of bits that is asked at positions drawn from `0..bits`, without a bounds check for every one of them.
+//! An array of bits that is read at positions drawn from `0..bits`, without a bounds check for each one.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::probe::{PositionStream, Range};
 use crate::simd::{Prefetch, prefetch, prefetch_words};
 
-/// The first `bits` bits of `words`, to be read.
+/// The first `bits` bits of `words`, for reading.
 #[derive(Clone, Copy)]
 pub(crate) struct Bits<'a> {
     words: &'a [AtomicU64],
-    /// At most 64 for every word: checked when made, and what the unchecked reads rely on.
+    /// At most 64 per word: checked in `new`; the unchecked reads rely on it.
     bits: Range,
 }
 
@@ -23,13 +23,14 @@ impl<'a> Bits<'a> {
         Self { words, bits }
     }
 
-    /// The bit at the stream's current position, 1 or 0. Moves the stream on.
+    /// Returns the bit at the stream's current position, 1 or 0, and advances the stream.
     ///
-    /// A number, not a `bool`: what is meant to be combined without a branch then stays without one.
+    /// Returns a number and not a `bool`: then callers that combine several bits do so without a branch.
     #[inline(always)]
     pub(crate) fn next<P: PositionStream>(&self, stream: &mut P) -> u64 {
         let position = stream.next(self.bits);
-        // SAFETY: `Stream::next(range)` is in `range`, here `bits`, and `new` made sure of a word for every one of those.
+        // SAFETY: `Stream::next(range)` returns a position in `range`, here `bits`, and `new` checked that
+        // `words` has a word for every position in `bits`.
         let word = unsafe { self.words.get_unchecked((position / 64) as usize) };
         word.load(Ordering::Relaxed) >> (position % 64) & 1
     }
@@ -49,10 +50,10 @@ fn check(bits: Range, words: usize) {
     assert!(bits > 0 && bits.div_ceil(64) <= words as u64, "{bits} bits need more words");
 }
 
-/// The first `bits` bits of `words`, to be set by their only user.
+/// The first `bits` bits of `words`, for an exclusive writer.
 pub(crate) struct BitsMut<'a> {
     words: &'a mut [u64],
-    /// At most 64 for every word: checked when made, and what the unchecked writes rely on.
+    /// At most 64 per word: checked in `new`; the unchecked writes rely on it.
     bits: Range,
 }
 
@@ -65,10 +66,10 @@ impl<'a> BitsMut<'a> {
         Self { words, bits }
     }
 
-    /// Sets the next `probes` bits of the stream; did any of them change?
+    /// Sets the next `probes` bits of the stream. Returns whether any of them changed.
     ///
-    /// Looks first, at three bits mostly, and then sets all: the setting needs no value in a register that way, which lets the
-    /// CPU run ahead. Keeping the old words to compare took a seventh longer.
+    /// Reads first, usually three bits, and then sets all: this way setting needs no value in a register,
+    /// which lets the CPU run ahead. Keeping the old words for a comparison took a seventh longer.
     #[inline(always)]
     pub(crate) fn set_all<P: PositionStream>(&mut self, mut stream: P, probes: u32) -> bool {
         if stream.is_nowhere() {
@@ -86,7 +87,7 @@ impl<'a> BitsMut<'a> {
         changed
     }
 
-    /// The bit at the stream's current position, 1 or 0. Moves the stream on.
+    /// Returns the bit at the stream's current position, 1 or 0, and advances the stream.
     #[inline(always)]
     fn next<P: PositionStream>(&self, stream: &mut P) -> u64 {
         let position = stream.next(self.bits);
@@ -94,12 +95,12 @@ impl<'a> BitsMut<'a> {
         *unsafe { self.words.get_unchecked((position / 64) as usize) } >> (position % 64) & 1
     }
 
-    /// For prefetching while the words are being written.
+    /// Returns a view for prefetching while the words are being written.
     pub(crate) fn prefetcher(&mut self) -> BitsPrefetch {
         BitsPrefetch { words: prefetch_words(self.words), bits: self.bits }
     }
 
-    /// [`set_all`](Self::set_all) for positions already known.
+    /// [`set_all`](Self::set_all) for positions that are already known.
     #[inline(always)]
     pub(crate) fn set_at<const K: usize>(&mut self, positions: &[u64; K]) -> bool {
         let (first, others) = positions.split_at(K.min(3));
@@ -114,7 +115,7 @@ impl<'a> BitsMut<'a> {
     }
 }
 
-/// Where the bits of [`BitsMut`] are, for prefetching only.
+/// The address of the bits of [`BitsMut`], for prefetching only.
 #[derive(Clone, Copy)]
 pub(crate) struct BitsPrefetch {
     words: Prefetch,
@@ -130,7 +131,7 @@ impl BitsPrefetch {
         }
     }
 
-    /// The next `K` positions of the stream, their lines on their way.
+    /// Returns the next `K` positions of the stream and starts loading their lines.
     #[inline(always)]
     pub(crate) fn locate<const K: usize, P: PositionStream>(self, mut stream: P) -> BitPositions<K> {
         BitPositions(std::array::from_fn(|_| {
@@ -141,7 +142,7 @@ impl BitsPrefetch {
     }
 }
 
-/// Where the `K` bits of an item are.
+/// The positions of the `K` bits of an item.
 #[derive(Clone, Copy)]
 pub(crate) struct BitPositions<const K: usize>(pub(crate) [u64; K]);
 
@@ -159,7 +160,7 @@ mod tests {
     use crate::store::Lines;
 
     #[test]
-    fn what_is_set_is_read_at_any_size() {
+    fn set_bits_are_read_back_at_any_size() {
         for bits in [1, 63, 64, 65, 511, 512, 1_000].map(Range::of) {
             let mut lines = Lines::zeroed(2).unwrap();
             for item in 0..20 {

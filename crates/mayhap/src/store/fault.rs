@@ -1,10 +1,13 @@
-//! Maps of files whose pages are gone: a file that was cut while it is mapped, or a disk that no longer reads.
+//! Maps of files whose pages are gone: the file was truncated while it was mapped, or the disk no longer
+//! reads.
 //!
-//! A load from such a page is no error that a program gets back: the system sends SIGBUS, which ends the process. [`survive`] puts a handler
-//! there. It lays zeroes over the whole map, so that the load is done again and returns, and marks the map as lost. What was read
-//! is worth nothing from then on; who asks for the mark ([`crate::file::Backing`]) learns that before an answer is used.
+//! A load from such a page is not an error that the program receives: the system sends SIGBUS, which ends the
+//! process. [`survive`] installs a handler. It maps zeroes over the whole map, so that the load is repeated
+//! and returns, and marks the map as lost. Values read from it are meaningless from then on; a caller that
+//! checks the mark ([`crate::file::Backing`]) learns this before it uses an answer.
 //!
-//! The handler calls nothing but `mmap` and `sigaction`, takes no lock and no memory: it reads the table of maps as atomics.
+//! The handler calls nothing except `mmap` and `sigaction`, takes no lock and allocates no memory: it reads
+//! the table of maps as atomics.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -14,35 +17,36 @@ use std::{io, mem, ptr};
 
 use libc::{c_int, c_void, sigaction, siginfo_t};
 
-/// One map of a file. Entries are never freed, but used again: the handler may be reading any of them at any time.
+/// One map of a file. Entries are reused and never freed: the handler may read any of them at any time.
 struct Entry {
     /// Odd while the entry is being changed.
     version: AtomicUsize,
-    /// Addresses of whole pages; no map where both are 0.
+    /// Addresses of whole pages; both 0 if the entry has no map.
     start: AtomicUsize,
     end: AtomicUsize,
-    /// Where the loss is marked; valid while there is a map.
+    /// The flag that marks the loss; valid while there is a map.
     lost: AtomicPtr<AtomicBool>,
     is_taken: AtomicBool,
     next: Option<&'static Entry>,
 }
 
-/// All entries; each points to the one that was added before it.
+/// The newest entry; each entry points to the one added before it.
 static NEWEST: AtomicPtr<Entry> = AtomicPtr::new(ptr::null_mut());
 
-/// Held by who adds an entry, never by the handler.
+/// Held by a thread that adds an entry, never by the handler.
 static ADDING: Mutex<()> = Mutex::new(());
 
-/// What was done about SIGBUS before.
+/// The action for SIGBUS that was installed before ours.
 static BEFORE: OnceLock<sigaction> = OnceLock::new();
 
 fn newest() -> Option<&'static Entry> {
-    // SAFETY: null, or what `Entry::free_one` leaked, whose fields were written before the pointer was.
+    // SAFETY: the pointer is null or points to an entry that `Entry::free_one` leaked, whose fields were
+    // written before the pointer was.
     unsafe { NEWEST.load(Ordering::Acquire).as_ref() }
 }
 
 impl Entry {
-    /// An entry that belongs to the caller alone.
+    /// Returns an entry that belongs to the caller alone.
     fn free_one() -> &'static Self {
         let _one_at_a_time = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut at = newest();
@@ -64,7 +68,7 @@ impl Entry {
         entry
     }
 
-    /// Says which map it is of. Only its owner calls this.
+    /// Records a map in the entry. Only the entry's owner calls this.
     fn set(&self, pages: Range<usize>, lost: *mut AtomicBool) {
         self.version.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -74,7 +78,8 @@ impl Entry {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// The map this address is in. An entry that is changed meanwhile is of another map: who reads from a map keeps it.
+    /// Returns the map that contains this address. An entry that changes during the call belongs to another
+    /// map: a thread that reads from a map keeps its entry unchanged.
     fn map_of(&self, address: usize) -> Option<(Range<usize>, *mut AtomicBool)> {
         let before = self.version.load(Ordering::Acquire);
         let pages = self.start.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed);
@@ -85,10 +90,10 @@ impl Entry {
     }
 }
 
-/// A map of a file that the handler knows of, until this is dropped; drop it before the map.
+/// A map of a file that the handler knows until this is dropped. Drop it before the map.
 pub(super) struct Guard {
     entry: &'static Entry,
-    /// The entry points to it.
+    /// Keeps the flag that the entry points to.
     _lost: Arc<AtomicBool>,
 }
 
@@ -111,28 +116,31 @@ impl Drop for Guard {
 }
 
 fn page_bytes() -> usize {
-    // SAFETY: it only returns a number.
+    // SAFETY: the call only returns a number.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(super::memory::LARGEST_PAGE_BYTES)
 }
 
-/// From now on a lost map of a file is marked, and does not end the process. Once is enough.
+/// Installs the handler: from now on a lost map of a file is marked and does not end the process. One call is
+/// enough.
 pub(crate) fn survive() -> io::Result<()> {
     let _one_at_a_time = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
     if BEFORE.get().is_some() {
         return Ok(());
     }
-    // SAFETY: both are plain data, for which all zeroes are valid: no flags, no signal blocked. The pointers are to them, and the
-    // handler has the signature that SA_SIGINFO asks for. It is safe to run at any load: it uses atomics and two system calls.
+    // SAFETY: both are plain data, for which all zeroes are valid: no flags, no signal blocked. The pointers
+    // refer to them, and the handler has the signature that SA_SIGINFO requires. It is safe to run at any
+    // load: it uses atomics and two system calls.
     unsafe {
         let (mut before, mut ours): (sigaction, sigaction) = (mem::zeroed(), mem::zeroed());
         if sigaction(libc::SIGBUS, ptr::null(), &raw mut before) != 0 {
             return Err(io::Error::last_os_error());
         }
-        // The handler needs it from its first moment on.
+        // The handler may run at once and needs it.
         let _ = BEFORE.set(before);
         ours.sa_sigaction = handle as *const () as usize;
-        // On the stack for handlers where a thread has one, as the standard library's: a full stack may be the cause.
+        // Runs on the thread's stack for signal handlers, if it has one (the standard library's threads do):
+        // a full stack may be the cause of the signal.
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         if sigaction(libc::SIGBUS, &raw const ours, ptr::null_mut()) != 0 {
             return Err(io::Error::last_os_error());
@@ -142,14 +150,16 @@ pub(crate) fn survive() -> io::Result<()> {
 }
 
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: the system gives a valid `info` to a handler with SA_SIGINFO, and SIGBUS has an address in it.
+    // SAFETY: the system passes a valid `info` to a handler with SA_SIGINFO, and for SIGBUS it contains an
+    // address.
     let address = unsafe { (*info).si_addr() }.addr();
     let mut at = newest();
     while let Some(entry) = at {
         if let Some((pages, lost)) = entry.map_of(address) {
-            // SAFETY: these pages are one map of a file, which lives: a load from it brought us here. MAP_FIXED replaces it in one
-            // step, with memory that may be read and written as before; `munmap` takes either away. Words that were loaded from it
-            // are any values, which nothing relies on. `lost` lives as long as the map is in the table.
+            // SAFETY: these pages are one map of a file, and the map is alive: a load from it caused this
+            // signal. MAP_FIXED replaces it in one step with memory that can be read and written as before;
+            // `munmap` frees either. Words loaded from it may have any value, and no code relies on their
+            // values. `lost` lives as long as the map is in the table.
             let laid = unsafe {
                 libc::mmap(
                     ptr::without_provenance_mut(pages.start),
@@ -169,9 +179,9 @@ extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
         }
         at = entry.next;
     }
-    // Not ours: what would have happened without us.
-    // SAFETY: the previous action is what the system told us, called as its flags say. Without a handler the default action is put
-    // back, and the load is done again.
+    // Not one of our maps: do what would have happened without us.
+    // SAFETY: the previous action is the one the system returned, called as its flags say. Without a handler
+    // the default action is restored, and the load is repeated.
     unsafe {
         match BEFORE.get() {
             Some(before) if !matches!(before.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) => {
@@ -201,7 +211,7 @@ mod tests {
     fn an_address_is_found_in_its_map_and_an_entry_is_used_again() {
         let (one, other) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let page = page_bytes();
-        // Addresses where nothing is.
+        // Addresses at which nothing is mapped.
         let guard = Guard::new(page * 3 + 192..page * 5 + 7, &one);
         let entry = guard.entry;
         assert_eq!(entry.map_of(page * 3), Some((page * 3..page * 6, Arc::as_ptr(&one).cast_mut())));

@@ -1,8 +1,9 @@
-//! Memory in 64-byte lines: from the heap when small, from its own huge pages when large, or a private view of a file.
+//! Memory in 64-byte lines: small arrays come from the heap, large ones from huge pages of their own; a line
+//! array can also be a private view of a file.
 //!
-//! One of the places with unsafe code (`store/` and `simd/` have it). Filters hold a [`Lines`] and see slices:
-//! `&[AtomicU64]` through `&self`, `&mut [u64]` through `&mut self`. Reading through relaxed atomics costs nothing
-//! (it is the same plain load), and it is what lets a filter and its atomic twin share every line of lookup code.
+//! One of the modules with unsafe code (`store/` and `simd/` have it). Filters hold a [`Lines`] and see
+//! slices: `&[AtomicU64]` through `&self`, `&mut [u64]` through `&mut self`. A relaxed atomic read costs
+//! nothing: it is the same plain load. It lets a filter and its atomic twin share all lookup code.
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
@@ -18,40 +19,45 @@ use xxhash_rust::xxh3::Xxh3;
 use super::Relocate;
 use crate::error::BuildError;
 
-/// A cache line, and the unit memory comes in.
+/// A cache line, which is also the unit of allocation.
 pub(crate) const LINE_BYTES: usize = 64;
 /// 64-bit words in a line.
 pub(crate) const WORDS_PER_LINE: usize = LINE_BYTES / size_of::<u64>();
 
-/// From here on an array gets pages of its own, and asks for huge ones: a smaller one would not fill a single huge page. Miri has none.
+/// An array of at least this size gets pages of its own and asks for huge pages. A smaller array would not
+/// fill a single huge page. Miri has no huge pages.
 const OWN_PAGES_FROM_BYTES: usize = if cfg!(miri) { usize::MAX } else { 2 << 20 };
 /// The size of a huge page on the systems that have them.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Do large arrays come from the heap as small ones do?
+/// Whether large arrays also come from the heap.
 static ALL_FROM_HEAP: AtomicBool = AtomicBool::new(false);
 
-/// From now on filters take all their memory from the program's global allocator, large arrays as well, which otherwise get huge pages of
-/// their own from the system. For a program whose allocator counts: a module inside of a server that has a limit for its memory. It is for
-/// the whole process, and for what is made from then on.
+/// From now on filters take all their memory from the program's global allocator. Without this call, large
+/// arrays get huge pages of their own from the system.
+///
+/// For a program whose allocator counts memory, such as a module in a server with a memory limit. The setting
+/// applies to the whole process and to arrays created from then on.
 pub fn take_all_from_heap() {
     ALL_FROM_HEAP.store(true, Ordering::Relaxed);
 }
 
-/// Gives memory that is free in the allocator back to the system, where the allocator is that of glibc: it keeps what was freed between pieces
-/// that are in use. Elsewhere it does nothing. Takes time in proportion to that memory; for a program that has just freed much of it.
+/// Returns free memory in the allocator to the system. Only glibc's allocator needs this: it keeps freed
+/// memory between pieces that are in use. With other allocators it does nothing.
+///
+/// Takes time in proportion to that memory; call it after freeing a lot.
 pub fn give_memory_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {
         unsafe extern "C" {
             fn malloc_trim(pad: usize) -> i32;
         }
-        // SAFETY: the function of glibc, which may be called at any time from any thread.
+        // SAFETY: this is a function of glibc that any thread may call at any time.
         unsafe { malloc_trim(0) };
     }
 }
 
-/// No system has larger pages, unless they are huge; those it takes apart.
+/// The largest ordinary page of any system. Huge pages can be larger, but the system splits those.
 #[cfg(unix)]
 pub(super) const LARGEST_PAGE_BYTES: usize = 64 << 10;
 
@@ -60,24 +66,26 @@ pub(crate) struct Lines {
     /// Aligned to [`LINE_BYTES`]; valid for `room_words` words as long as this lives.
     start: NonNull<u64>,
     words: usize,
-    /// Words there is memory for, at least `words`; those behind them are zero.
+    /// The number of words for which there is memory, at least `words`. The words after the first `words` are
+    /// zero.
     room_words: usize,
-    /// Anonymous pages, or a private (copy-on-write) view of a file; unmapped when dropped. Behind a pointer, because there may be a
-    /// hundred million small arrays, which have none: theirs is heap memory of [`heap_layout`], unless there are no words at all.
+    /// Anonymous pages or a private (copy-on-write) view of a file; unmapped when dropped. `None` for heap
+    /// memory, allocated by [`heap_layout`], and for an empty array. Boxed, because there may be a hundred
+    /// million small arrays, which do not need it.
     #[cfg_attr(not(unix), expect(dead_code, reason = "held only to be dropped"))]
     pages: Option<Box<Pages>>,
 }
 
-/// Pages of our own, of memory or of a file.
+/// Pages of our own, anonymous or of a file.
 struct Pages {
-    /// Of a file: its loss is noticed. Dropped before the map is.
+    /// For a file: detects its loss. Dropped before the map.
     #[cfg(all(unix, feature = "file"))]
     _guard: Option<super::fault::Guard>,
     map: MmapMut,
 }
 
 impl Pages {
-    /// Pages of memory.
+    /// Wraps anonymous pages.
     fn of_memory(map: MmapMut) -> Box<Self> {
         Box::new(Self {
             #[cfg(all(unix, feature = "file"))]
@@ -87,19 +95,19 @@ impl Pages {
     }
 }
 
-/// How heap memory of so many bytes is asked for and given back.
+/// Returns the layout with which `bytes` bytes of heap memory are allocated and freed.
 fn heap_layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes, LINE_BYTES).ok()
 }
 
-// SAFETY: `Lines` owns its memory alone. Through `&self` it hands out only atomics, through `&mut self` plain words,
-// so the usual borrow rules make both traits hold, as they do for `Box<[AtomicU64]>`.
+// SAFETY: `Lines` is the only owner of its memory. It hands out only atomics through `&self` and plain words
+// through `&mut self`, so the usual borrow rules make both traits sound, as for `Box<[AtomicU64]>`.
 unsafe impl Send for Lines {}
 // SAFETY: as above.
 unsafe impl Sync for Lines {}
 
 impl Lines {
-    /// `lines` lines of zeroes, or [`BuildError::OutOfMemory`]; never aborts.
+    /// Returns `lines` lines of zeroes, or [`BuildError::OutOfMemory`]; never aborts.
     pub(crate) fn zeroed(lines: usize) -> Result<Self, BuildError> {
         let refused = || BuildError::OutOfMemory { bytes: (lines as u64).saturating_mul(LINE_BYTES as u64) };
         if lines == 0 {
@@ -111,19 +119,19 @@ impl Lines {
             return Self::on_huge_pages(bytes).ok_or_else(refused);
         }
         let layout = heap_layout(bytes).ok_or_else(refused)?;
-        // SAFETY: the layout is not empty: `lines` is not 0.
+        // SAFETY: the layout is not empty, because `lines` is not 0.
         let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }.cast()).ok_or_else(refused)?;
         let words = lines * WORDS_PER_LINE;
         Ok(Self { start, words, room_words: words, pages: None })
     }
 
-    /// Fresh pages from the system, starting on a huge-page boundary; untouched ones cost no memory.
+    /// Takes fresh pages from the system, starting on a huge-page boundary; untouched pages cost no memory.
     fn on_huge_pages(bytes: usize) -> Option<Self> {
         let mut pages = MmapMut::map_anon(bytes.checked_add(HUGE_PAGE_BYTES)?).ok()?;
         let offset = pages.as_ptr().align_offset(HUGE_PAGE_BYTES);
         #[cfg(target_os = "linux")]
-        // Not for the part of one at the end: it would take a whole one. A system without huge pages answers with an error; the
-        // memory is as good as before.
+        // Not for the partial huge page at the end: it would take a whole one. A system without huge pages
+        // returns an error, and the memory is usable as before.
         let _ =
             pages.advise_range(memmap2::Advice::HugePage, offset, bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES);
         let start = NonNull::new(pages[offset..offset + bytes].as_mut_ptr())?.cast();
@@ -131,10 +139,12 @@ impl Lines {
         Some(Self { start, words, room_words: words, pages: Some(Pages::of_memory(pages)) })
     }
 
-    /// `lines` lines of `file` from byte `offset` on, mapped copy-on-write: writes stay private to this process.
+    /// Maps `lines` lines of `file` from byte `offset` on, copy-on-write: writes stay private to this
+    /// process.
     ///
-    /// `None` when the system refuses, or `offset` is not a multiple of [`LINE_BYTES`]. `lost` becomes true when the system no longer
-    /// has the bytes and [`survive`](super::survive) was called; from then on all words are zero.
+    /// `None` if the system refuses, or if `offset` is not a multiple of [`LINE_BYTES`]. `lost` becomes true
+    /// when the system no longer has the bytes and [`survive`](super::survive) was called; from then on all
+    /// words are zero.
     #[cfg(feature = "file")]
     pub(crate) fn mapped(
         file: &std::fs::File,
@@ -145,13 +155,14 @@ impl Lines {
         let bytes = lines.checked_mul(LINE_BYTES)?;
         let mut options = memmap2::MmapOptions::new();
         options.offset(offset).len(bytes).no_reserve_swap();
-        // SAFETY: the map is private, so our writes never reach the file. If another process changes or cuts the file in
-        // place meanwhile, reads may see other bits or fault, as for every memory map; `file::open` says so, `file::Backing`
-        // notices it, and our own writer never changes a file in place. All reads are atomic or raw loads, which assume nothing
-        // about the values.
+        // SAFETY: the map is private, so our writes never reach the file. If another process changes or
+        // truncates the file in place meanwhile, reads may return other bits or fault, as for every memory
+        // map; `file::open` documents this, `file::Backing` detects it, and our own writer never changes a
+        // file in place. All reads are atomic or raw loads, which assume nothing about the values.
         let mut pages = unsafe { options.map_copy(file) }.ok()?;
         #[cfg(unix)]
-        // Lookups go anywhere: reading ahead would only fetch what nobody asked for. Advice may be refused.
+        // Lookups read at random places, so read-ahead would only load pages that are not used. The system
+        // may refuse the advice.
         let _ = pages.advise(memmap2::Advice::Random);
         let start = NonNull::new(pages.as_mut_ptr())?;
         if start.as_ptr().align_offset(LINE_BYTES) != 0 {
@@ -171,7 +182,7 @@ impl Lines {
         Some(Self { start: start.cast(), words, room_words: words, pages: Some(Box::new(pages)) })
     }
 
-    /// All words, to be read (and by atomic twins written) from any thread.
+    /// Returns all words, for any thread to read (and for atomic twins to write).
     #[inline(always)]
     pub(crate) fn words(&self) -> &[AtomicU64] {
         // SAFETY: `start` is aligned and valid for `words` words while `self` lives; `AtomicU64` has the layout of `u64`,
@@ -179,14 +190,14 @@ impl Lines {
         unsafe { slice::from_raw_parts(self.start.as_ptr().cast::<AtomicU64>(), self.words) }
     }
 
-    /// All words, to be written by their only user.
+    /// Returns all words for an exclusive writer.
     #[inline(always)]
     pub(crate) fn words_mut(&mut self) -> &mut [u64] {
-        // SAFETY: as for `words`, and `&mut self` keeps everybody else away.
+        // SAFETY: as for `words`, and `&mut self` excludes all other users.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.words) }
     }
 
-    /// A copy, or [`BuildError::OutOfMemory`].
+    /// Returns a copy, or [`BuildError::OutOfMemory`].
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
         let mut copy = Self::zeroed(self.words / WORDS_PER_LINE)?;
         for (to, from) in copy.words_mut().iter_mut().zip(self.words()) {
@@ -195,7 +206,7 @@ impl Lines {
         Ok(copy)
     }
 
-    /// Has its memory put elsewhere, if it is the heap's.
+    /// Offers its memory to `by`, which may move it, if it is heap memory.
     pub(crate) fn relocate(&mut self, by: &mut dyn Relocate) {
         let bytes = self.room_words * size_of::<u64>();
         if bytes == 0 || self.pages.is_some() {
@@ -204,15 +215,16 @@ impl Lines {
         if let Some(layout) = heap_layout(bytes)
             && let Some(moved) = by.relocate(self.start.cast(), layout)
         {
-            // It is aligned as the layout says, valid for as many words, and ours alone: `Relocate` says so.
+            // The new memory is aligned as the layout says, valid for the same number of words, and owned by
+            // this array alone: the contract of `Relocate`.
             self.start = moved.cast();
         }
     }
 
-    /// Makes it `lines` lines long, if it is shorter; the new ones are zero. Where it has to move for that, it takes memory
-    /// for `room` lines if it can, so that growing little by little does not mean moving every time.
+    /// Grows to `lines` lines, if it is shorter; the new lines are zero. If it has to move, it takes memory
+    /// for `room` lines when it can, so that growing in small steps does not move it each time.
     ///
-    /// [`BuildError::OutOfMemory`] leaves it as it was.
+    /// After [`BuildError::OutOfMemory`] it is unchanged.
     pub(crate) fn grow(&mut self, lines: usize, room: usize) -> Result<(), BuildError> {
         let used = self.words;
         if lines > self.room_words / WORDS_PER_LINE {
@@ -220,14 +232,14 @@ impl Lines {
             moved.words_mut()[..used].copy_from_slice(self.words_mut());
             *self = moved;
         }
-        // Words up to `room_words` have memory, and nobody has written to those behind the old end.
+        // The words up to `room_words` have memory, and those after the old end have never been written.
         self.words = used.max(lines * WORDS_PER_LINE);
         Ok(())
     }
 
-    /// Makes it `lines` lines long, if it is longer. What is cut off is zero.
+    /// Shrinks to `lines` lines, if it is longer. The removed lines must be zero.
     ///
-    /// The memory goes back to the system if there is as much for a copy.
+    /// The memory returns to the system if there is enough memory for a copy.
     pub(crate) fn shrink(&mut self, lines: usize) {
         let words = lines * WORDS_PER_LINE;
         if words >= self.words {
@@ -240,8 +252,9 @@ impl Lines {
         }
     }
 
-    /// Gives the memory of these words back to the system, as far as it is whole pages of our own. What is read from them
-    /// afterwards means nothing: for moving things out of an array front to back without ever holding them twice.
+    /// Returns the memory of these words to the system, as far as it consists of whole pages of our own.
+    /// Values read from them afterwards are meaningless. For moving the contents of an array from front to
+    /// back without holding them twice.
     ///
     /// # Panics
     /// If there are no such words.
@@ -249,31 +262,34 @@ impl Lines {
         assert!(words.start <= words.end && words.end <= self.words);
         #[cfg(unix)]
         if let Some(pages) = &self.pages {
-            // By their addresses: a map of a file begins where its payload does, which is in the middle of a page.
+            // Pages are computed from addresses: the payload of a mapped file begins in the middle of a page.
             let (map, start) = (pages.map.as_ptr().addr(), self.start.as_ptr().addr());
             let page =
                 |word: usize| (start + word * size_of::<u64>()) / LARGEST_PAGE_BYTES * LARGEST_PAGE_BYTES;
-            // From the page the first word is in, for what is in front of it was given back before, to the last whole one.
+            // Starts at the page that contains the first word, because the words before it were given back
+            // earlier, and ends with the last whole page.
             let first = page(words.start).max(start);
             let bytes = page(words.end).saturating_sub(first);
             let first = first - map;
             if bytes > 0 {
                 let advice = memmap2::UncheckedAdvice::DontNeed;
-                // SAFETY: the range lies in the map. Its bytes become zeroes, or those of the file again: any value is a valid
-                // word, and `&mut self` says that nobody is looking. A refusal leaves the memory as it was.
+                // SAFETY: the range lies in the map. Its bytes become zeroes or those of the file again: any
+                // value is a valid word, and `&mut self` excludes readers. A refusal leaves the memory
+                // unchanged.
                 let _ = unsafe { pages.map.unchecked_advise_range(advice, first, bytes) };
             }
         }
     }
 
-    /// What the words take, and the room behind them.
+    /// Returns the memory of the words and of the room after them.
     pub(crate) fn room_bytes(&self) -> u64 {
         (self.room_words * size_of::<u64>()) as u64
     }
 
-    /// Set bits in all words.
+    /// Returns the number of set bits in all words.
     pub(crate) fn ones(&self) -> u64 {
-        // Counting is vectorised only over plain words, so they are copied a stretch at a time: three times as fast.
+        // Counting is vectorised only for plain words, so they are copied a stretch at a time: three times as
+        // fast.
         let mut stretch = [0_u64; 128];
         let count = |words: &[AtomicU64]| {
             for (to, from) in stretch.iter_mut().zip(words) {
@@ -284,7 +300,7 @@ impl Lines {
         self.words().chunks(128).map(count).sum()
     }
 
-    /// `Err` with the number of the first set bit at or behind `bit`, which must lie in the last line.
+    /// Returns `Err` with the number of the first set bit from `bit` on, which must lie in the last line.
     pub(crate) fn check_zero_from(&self, bit: u64) -> Result<(), u64> {
         let first = (bit / 64) as usize;
         for (index, word) in self.words().iter().enumerate().skip(first) {
@@ -297,7 +313,7 @@ impl Lines {
         Ok(())
     }
 
-    /// All words as little-endian bytes, a stretch at a time, until `write` fails.
+    /// Passes all words as little-endian bytes to `write`, a stretch at a time, until it fails.
     pub(crate) fn for_each_le_bytes<E>(
         &self,
         mut write: impl FnMut(&[u8]) -> Result<(), E>,
@@ -313,7 +329,8 @@ impl Lines {
         Ok(())
     }
 
-    /// `count` bytes from byte `at` on, of all words as little-endian bytes; fewer if they end before.
+    /// Returns `count` bytes of all words as little-endian bytes, from byte `at` on; fewer if they end before
+    /// that.
     #[cfg(feature = "formats")]
     pub(crate) fn le_bytes(&self, at: usize, count: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(count.min((self.words * 8).saturating_sub(at)));
@@ -321,7 +338,8 @@ impl Lines {
         bytes
     }
 
-    /// Appends `count` bytes from byte `at` on, of all words as little-endian bytes; fewer if they end before.
+    /// Appends `count` bytes of all words as little-endian bytes, from byte `at` on; fewer if they end before
+    /// that.
     pub(crate) fn extend_le_bytes(&self, at: usize, count: usize, out: &mut Vec<u8>) {
         let end = at.saturating_add(count).min(self.words * 8);
         let some = |word: &AtomicU64, bytes: Range<usize>, out: &mut Vec<u8>| {
@@ -334,7 +352,7 @@ impl Lines {
             [word] => some(word, first..last, out),
             [head, whole @ .., tail] => {
                 some(head, first..8, out);
-                // Many words at a time, for somebody may wait.
+                // Copies 16 words at a time, which is faster: a caller may be waiting.
                 let (many, few) = whole.as_chunks::<16>();
                 for words in many {
                     let bytes = words.each_ref().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
@@ -346,7 +364,8 @@ impl Lines {
         }
     }
 
-    /// Puts `bytes` from byte `at` on into all words as little-endian bytes; what would be behind the last word is left out.
+    /// Writes `bytes` from byte `at` on into all words as little-endian bytes; leaves out those after the
+    /// last word.
     #[cfg(feature = "formats")]
     pub(crate) fn put_le_bytes(&mut self, at: usize, bytes: &[u8]) {
         let mut put = |at: usize, byte: u8| {
@@ -358,21 +377,22 @@ impl Lines {
         let (head, rest) = bytes.split_at((at.next_multiple_of(8) - at).min(bytes.len()));
         let (whole, tail) = rest.as_chunks::<8>();
         head.iter().enumerate().for_each(|(i, &byte)| put(at + i, byte));
-        let behind = at + head.len() + whole.len() * 8;
-        tail.iter().enumerate().for_each(|(i, &byte)| put(behind + i, byte));
+        let tail_at = at + head.len() + whole.len() * 8;
+        tail.iter().enumerate().for_each(|(i, &byte)| put(tail_at + i, byte));
         let words = self.words_mut().get_mut((at + head.len()) / 8..).unwrap_or_default();
         for (word, &bytes) in words.iter_mut().zip(whole) {
             *word = u64::from_le_bytes(bytes);
         }
     }
 
-    /// The XXH3-64 of all words as little-endian bytes.
+    /// Returns the XXH3-64 of all words as little-endian bytes.
     pub(crate) fn checksum(&self) -> u64 {
         let Ok(checksum) = self.checksum_watched(|_| Ok::<_, Infallible>(()));
         checksum
     }
 
-    /// [`checksum`](Self::checksum), telling `watch` how many bytes more were read, until it has enough.
+    /// [`checksum`](Self::checksum) that reports the number of further bytes read to `watch`, until that
+    /// fails.
     pub(crate) fn checksum_watched<E>(&self, mut watch: impl FnMut(u64) -> Result<(), E>) -> Result<u64, E> {
         let mut checksum = Xxh3::new();
         self.for_each_le_bytes(|bytes| {
@@ -382,13 +402,13 @@ impl Lines {
         Ok(checksum.digest())
     }
 
-    /// What the words take.
+    /// Returns the memory of the words.
     pub(crate) fn memory_bytes(&self) -> u64 {
         (self.words * size_of::<u64>()) as u64
     }
 }
 
-/// Only its alignment matters, for the address of an empty array.
+/// Gives the address of an empty array its alignment.
 #[repr(align(64))]
 struct Aligned;
 
@@ -398,8 +418,8 @@ impl Drop for Lines {
             return;
         }
         if let Some(layout) = heap_layout(self.room_words * size_of::<u64>()) {
-            // SAFETY: there are words and no pages, so `start` came from `alloc_zeroed` with the layout of as many bytes, which
-            // `room_words` remembers and nothing changes. It is freed once.
+            // SAFETY: there are words and no pages, so `start` came from `alloc_zeroed` with the layout of
+            // this number of bytes, which `room_words` records and which never changes. It is freed once.
             unsafe { alloc::dealloc(self.start.as_ptr().cast(), layout) };
         }
     }
@@ -416,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_and_large_arrays_are_zeroed_aligned_and_hold_what_is_written() {
+    fn small_and_large_arrays_are_zeroed_and_aligned_and_keep_writes() {
         let sizes = [0, 1, 3, 1000, (2 << 20) / LINE_BYTES, 40_001];
         for lines in sizes.into_iter().filter(|&lines| lines < 1000 || !cfg!(miri)) {
             let mut array = Lines::zeroed(lines).unwrap();
@@ -431,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn grown_arrays_keep_what_they_held_and_are_zero_behind_it() {
+    fn grown_arrays_keep_their_words_and_are_zero_after_them() {
         let mut array = Lines::zeroed(0).unwrap();
         let (large, larger) = if cfg!(miri) { (200, 201) } else { (40_000, 40_001) };
         for lines in [1, 2, 2, 1, 7, 8, 100, large, larger] {
@@ -451,16 +471,16 @@ mod tests {
         assert_eq!(array.ones(), larger as u64 * 512);
     }
 
-    // Of the system's pages, of which miri has none.
+    // Uses pages of the system, which Miri does not have.
     #[cfg(not(miri))]
     #[test]
-    fn what_is_given_back_leaves_the_rest_as_it_was() {
+    fn giving_words_back_leaves_the_others_unchanged() {
         let words = 3 * HUGE_PAGE_BYTES / 8 + 800;
         for stretch in [1, 5_000, HUGE_PAGE_BYTES / 8, HUGE_PAGE_BYTES / 8 + 1, words] {
             let mut array = Lines::zeroed(words / WORDS_PER_LINE).unwrap();
             array.words_mut().fill(7);
             let mut at = 0;
-            // Only some of the shortest stretches: each is a call to the system.
+            // Only some of the shortest stretches: each is a system call.
             for _ in 0..1_000 {
                 let next = (at + stretch).min(words);
                 array.give_back(at..next);
@@ -475,10 +495,11 @@ mod tests {
         small.give_back(0..8);
     }
 
-    /// What was changed in a map of a file is nowhere else: a page given back too early would be as the file has it.
+    /// Changes to a mapped file exist only in memory: a page given back too early would have the file's old
+    /// contents.
     #[cfg(all(unix, feature = "file", not(miri)))]
     #[test]
-    fn what_is_given_back_of_a_map_leaves_the_rest_as_it_was() {
+    fn giving_words_of_a_map_back_leaves_the_others_unchanged() {
         let (header, lines, stretch) = (192_usize, 40_000, 4_096 * WORDS_PER_LINE);
         let path = std::env::temp_dir().join(format!("mayhap-give-back-{}", std::process::id()));
         std::fs::write(&path, vec![1_u8; header + lines * LINE_BYTES]).unwrap();
@@ -529,7 +550,7 @@ mod tests {
 
     #[test]
     fn absurd_sizes_are_errors() {
-        // To miri, too much is the end.
+        // Miri aborts on an allocation of that size.
         let sizes = [usize::MAX, usize::MAX / LINE_BYTES, 1 << 52];
         for lines in sizes.into_iter().filter(|&lines| lines != 1 << 52 || !cfg!(miri)) {
             assert!(matches!(Lines::zeroed(lines), Err(BuildError::OutOfMemory { .. })), "{lines} lines");

@@ -1,22 +1,23 @@
-//! Memory that is put elsewhere by somebody who knows where it would lie better.
+//! Memory that a caller moves to a better place.
 #![allow(unsafe_code)]
 
 use std::alloc::Layout;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-/// Puts memory elsewhere: for a program whose allocator knows where it would lie better, such as a module inside of a server that
-/// defragments. Filters are asked to go along by their `relocate`.
+/// Moves memory. For a program whose allocator knows a better place for it, such as a module in a server that
+/// defragments. A filter's `relocate` offers all its memory to one of these.
 ///
 /// # Safety
-/// [`relocate`](Self::relocate) never unwinds. It gives back `None`, and then nothing happened; or memory of the program's global allocator
-/// that was asked for by this layout and has the bytes of the old, and the old was freed.
+/// [`relocate`](Self::relocate) never unwinds. It returns `None` and has changed nothing, or it returns
+/// memory of the program's global allocator that was allocated with this layout and has the bytes of the old
+/// memory, and has freed the old memory.
 pub unsafe trait Relocate {
-    /// Puts this memory elsewhere, if that is better.
+    /// Moves this memory if another place is better.
     fn relocate(&mut self, start: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>>;
 }
 
-/// Has the memory of a box put elsewhere; not what that points to.
+/// Offers the memory of a box to `by`; not the memory its content points to.
 pub fn relocate_box<T>(held: &mut Box<T>, by: &mut dyn Relocate) {
     let layout = Layout::new::<T>();
     if layout.size() == 0 {
@@ -24,20 +25,21 @@ pub fn relocate_box<T>(held: &mut Box<T>, by: &mut dyn Relocate) {
     }
     let start = NonNull::from(&mut **held);
     if let Some(moved) = by.relocate(start.cast(), layout) {
-        // SAFETY: `Relocate` says that this memory is as that of a box of `T`, with the same bytes, and that the old is freed: the old box is
-        // forgotten, not dropped, by writing over it. Nothing unwinds in between.
+        // SAFETY: by the contract of `Relocate` this memory is like that of a box of `T`, with the same
+        // bytes, and the old memory is freed. Writing over the old box forgets it without dropping it.
+        // Nothing unwinds in between.
         unsafe { std::ptr::write(held, Box::from_raw(moved.cast().as_ptr())) };
     }
 }
 
-/// Has the memory of a vector put elsewhere; not what its elements point to.
+/// Offers the memory of a vector to `by`; not the memory its elements point to.
 pub(crate) fn relocate_vec<T>(held: &mut Vec<T>, by: &mut dyn Relocate) {
     let Ok(layout) = Layout::array::<T>(held.capacity()) else { return };
     let Some(start) = NonNull::new(held.as_mut_ptr()).filter(|_| layout.size() > 0) else { return };
     if let Some(moved) = by.relocate(start.cast(), layout) {
         let old = ManuallyDrop::new(std::mem::take(held));
-        // SAFETY: `Relocate` says that this memory is as that of a vector of this capacity, with the same bytes, and that the old is freed: the
-        // old vector is forgotten, not dropped.
+        // SAFETY: by the contract of `Relocate` this memory is like that of a vector of this capacity, with
+        // the same bytes, and the old memory is freed. The old vector is forgotten, not dropped.
         *held = unsafe { Vec::from_raw_parts(moved.cast().as_ptr(), old.len(), old.capacity()) };
     }
 }
@@ -48,16 +50,18 @@ mod tests {
 
     use super::*;
 
-    /// Moves everything, always, and spoils what was there before.
+    /// Always moves the memory, and overwrites the old memory.
     #[derive(Debug, Default)]
     struct Mover {
         moved: usize,
     }
 
-    // SAFETY: memory of the same layout from the global allocator, with the same bytes; the old is freed.
+    // SAFETY: returns memory of the same layout from the global allocator with the same bytes, and frees the
+    // old memory.
     unsafe impl Relocate for Mover {
         fn relocate(&mut self, start: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>> {
-            // SAFETY: the layout is not empty; both are valid for its size, and the old came from the same allocator.
+            // SAFETY: the layout is not empty. Both memories are valid for its size, and the old one came
+            // from the same allocator.
             unsafe {
                 let new = NonNull::new(alloc(layout))?;
                 std::ptr::copy_nonoverlapping(start.as_ptr(), new.as_ptr(), layout.size());
@@ -70,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_that_are_moved_answer_as_before() -> Result<(), Box<dyn std::error::Error>> {
+    fn relocated_filters_answer_as_before() -> Result<(), Box<dyn std::error::Error>> {
         let mut mover = Mover::default();
         let mut bloom = crate::ScalableBloom::for_capacity(100, 0.01, 1)?;
         let mut cuckoo = crate::ScalableCuckoo::for_capacity(64, 1)?;
@@ -83,7 +87,7 @@ mod tests {
         cuckoo.relocate(&mut mover);
         assert!(mover.moved > bloom.layers().len() + 2, "{mover:?}");
         assert_eq!((bloom.encode(), cuckoo.encode()), before);
-        // Every table of this one has memory of its own, and all of it is offered.
+        // Every table of this filter has memory of its own, and all of it is offered.
         let mut tables = crate::ScalableCuckoo::for_capacity(8_192, 1)?;
         (0..4).try_for_each(|_| tables.add_table())?;
         tables.insert_copy("ada")?;
@@ -100,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_moved_is_what_it_was() {
+    fn relocated_boxes_and_vectors_keep_their_contents() {
         let mut mover = Mover::default();
         let mut held = Box::new([7_u64; 9]);
         relocate_box(&mut held, &mut mover);

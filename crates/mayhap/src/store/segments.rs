@@ -1,4 +1,5 @@
-//! Bytes in a row that lie in several arrays, so that more of them need not move those that are there.
+//! A growing array of bytes, kept in several allocations so that adding bytes need not move the existing
+//! ones.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -8,68 +9,72 @@ use xxhash_rust::xxh3::Xxh3;
 use super::{LINE_BYTES, Lines, Relocate, relocate_vec};
 use crate::error::BuildError;
 
-/// A segment is at least as long before another is begun: its place in the list and the allocator's own take about a hundred bytes. To move so
-/// few bytes takes less time than to insert the items that fill them.
+/// A segment reaches at least this length before another one begins. Its place in the list and the
+/// allocator's own bookkeeping take about a hundred bytes. Moving this few bytes takes less time than
+/// inserting the items that fill them.
 const SMALL_BYTES: usize = 4 << 10;
 
-/// No segment of more bytes than these is moved, whatever is added.
+/// A segment of more bytes than this never moves.
 const MOST_MOVED_BYTES: usize = 32 << 10;
 
-/// A stretch that is not whole lines is a power of two below 64 times at most so many bytes.
+/// The length of a stretch that is not whole lines is a power of two below 64, multiplied by at most this
+/// number of bytes.
 const WIDEST: usize = 255;
-// One that was small, the stretch that made it large, and as many more as it takes to come to whole lines.
+// The longest segment that can move: a small one, the stretch that made it large, and the stretches needed to
+// reach whole lines.
 const _: () = assert!(SMALL_BYTES + 32 * WIDEST + LINE_BYTES * WIDEST <= MOST_MOVED_BYTES);
 
-/// Bytes in a row, added stretch by stretch, each of which lies in one array.
+/// Bytes added stretch by stretch. Each stretch lies in one allocation.
 ///
 /// ```text
-/// segment 0  │ 3 │ 6 │ 12 │ … │ 3072 ··│       ends in the middle of a line; what is added next is lines
+/// segment 0  │ 3 │ 6 │ 12 │ … │ 3072 ··│       ends in the middle of a line; the next stretch is whole lines
 /// segment 1  │ 6144                │
 /// segment 2  │ 12288                              │
 /// ```
 ///
-/// Together they take the memory that one array of all bytes would take, or a line more if they were added to a long array that came from elsewhere. Written one
-/// behind the other, they are that array.
+/// Together the segments take as much memory as one array of all bytes, or one line more if bytes were added
+/// to a long array that came from elsewhere. Concatenated, they are that array.
 #[derive(Debug)]
 pub(crate) struct Segments {
-    /// At least one.
+    /// Never empty.
     segments: Vec<Segment>,
-    /// In all of them.
+    /// The number of bytes in all segments.
     bytes: usize,
-    /// What their words take.
+    /// The memory of all words.
     memory_bytes: u64,
 }
 
 #[derive(Debug)]
 struct Segment {
     lines: Lines,
-    /// Bytes in the segments before it.
+    /// The number of bytes in the segments before this one.
     before: usize,
 }
 
-/// Where a stretch of bytes begins: a segment, and a byte in it.
+/// The place where a stretch begins: a segment, and a byte in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
     pub(crate) segment: u32,
     pub(crate) at: usize,
 }
 
-/// Do `more` bytes go behind a last segment of `bytes`, which has to move for that?
+/// Returns whether `more` bytes are appended to a last segment of `bytes`, which has to move for that.
 ///
-/// Yes if it is small. And if neither is whole lines: else what is lost at their ends would add up. That ends soon, for 64 stretches that are alike are whole
-/// lines, and so is each that is 64 times as long as the first. Only what came from a file is longer by then.
+/// True if the segment is small. Also true if neither length is whole lines: otherwise the bytes lost at the
+/// ends would add up. That case ends soon: 64 stretches of the same length are whole lines, and so is a
+/// stretch 64 times as long as the first. Only a segment that came from a file is longer by then.
 const fn joins(bytes: usize, more: usize) -> bool {
     let whole_lines = bytes.is_multiple_of(LINE_BYTES) || more.is_multiple_of(LINE_BYTES);
     bytes < SMALL_BYTES || (!whole_lines && bytes <= MOST_MOVED_BYTES)
 }
 
 impl Segments {
-    /// No bytes yet.
+    /// Creates an array without bytes.
     pub(crate) fn new() -> Result<Self, BuildError> {
         Ok(Self::of_lines(Lines::zeroed(0)?, 0))
     }
 
-    /// The first `bytes` bytes of an array that has no line more than they need.
+    /// Takes the first `bytes` bytes of an array that has no more lines than they need.
     pub(crate) fn of_lines(lines: Lines, bytes: usize) -> Self {
         debug_assert_eq!(lines.memory_bytes(), bytes.next_multiple_of(LINE_BYTES) as u64);
         let memory_bytes = lines.memory_bytes();
@@ -80,12 +85,12 @@ impl Segments {
         &self.segments[self.segments.len() - 1]
     }
 
-    /// Bytes in the last segment.
+    /// Returns the number of bytes in the last segment.
     fn last_bytes(&self) -> usize {
         self.bytes - self.last().before
     }
 
-    /// What [`add`](Self::add) of so many bytes comes to.
+    /// Returns the memory in bytes after [`add`](Self::add) of `more` bytes.
     pub(crate) fn memory_bytes_with(&self, more: usize) -> u64 {
         let last = self.last_bytes();
         let (gone, new) = if joins(last, more) { (last, last.saturating_add(more)) } else { (0, more) };
@@ -94,9 +99,10 @@ impl Segments {
         (self.memory_bytes - lines(gone)).saturating_add(lines(new))
     }
 
-    /// `more` bytes of zeroes behind the others, in one array, and where they begin; or [`BuildError::OutOfMemory`], and everything is as it was.
+    /// Appends `more` zero bytes in one allocation and returns where they begin. After
+    /// [`BuildError::OutOfMemory`] nothing has changed.
     ///
-    /// What is there moves only if it is small.
+    /// Only a small last segment moves.
     pub(crate) fn add(&mut self, more: usize) -> Result<Start, BuildError> {
         let refused = BuildError::OutOfMemory { bytes: more as u64 };
         let (last, memory_bytes) = (self.last_bytes(), self.memory_bytes_with(more));
@@ -113,11 +119,11 @@ impl Segments {
             0
         };
         (self.bytes, self.memory_bytes) = (bytes, memory_bytes);
-        // As many arrays of a page each as 32 bits count are more than there is memory for.
+        // The number fits: 2^32 arrays of a page each are more than any system has memory for.
         Ok(Start { segment: (self.segments.len() - 1) as u32, at })
     }
 
-    /// Cuts off what is behind the first `bytes` bytes, which is zeroes, and gives the memory back.
+    /// Removes all bytes after the first `bytes`, which must be zero, and frees their memory.
     pub(crate) fn truncate(&mut self, bytes: usize) {
         let kept = self.segments.iter().rposition(|segment| segment.before < bytes).unwrap_or(0);
         self.segments.truncate(kept + 1);
@@ -127,7 +133,7 @@ impl Segments {
         self.memory_bytes = self.segments.iter().map(|segment| segment.lines.memory_bytes()).sum();
     }
 
-    /// Makes all bytes zeroes, and cuts off what is behind the first `bytes` of them.
+    /// Sets all bytes to zero and removes those after the first `bytes`.
     pub(crate) fn clear(&mut self, bytes: usize) {
         let kept = self.segments.iter().rposition(|segment| segment.before < bytes).unwrap_or(0);
         self.segments.truncate(kept + 1);
@@ -135,59 +141,59 @@ impl Segments {
         self.truncate(bytes);
     }
 
-    /// All words of a segment.
+    /// Returns all words of a segment.
     #[inline(always)]
     pub(crate) fn words(&self, segment: u32) -> &[AtomicU64] {
         self.segments[segment as usize].lines.words()
     }
 
-    /// All words of a segment, to be written.
+    /// Returns all words of a segment for writing.
     #[inline(always)]
     pub(crate) fn words_mut(&mut self, segment: u32) -> &mut [u64] {
         self.segments[segment as usize].lines.words_mut()
     }
 
-    /// The number, over all segments, of the byte at `start`.
+    /// Returns the number of the byte at `start`, counted over all segments.
     pub(crate) fn number(&self, start: Start) -> usize {
         self.segments[start.segment as usize].before + start.at
     }
 
-    /// What the words of all segments take.
+    /// Returns the memory of all words.
     pub(crate) const fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
 
-    /// A copy, or [`BuildError::OutOfMemory`].
+    /// Returns a copy, or [`BuildError::OutOfMemory`].
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
         let copy = |segment: &Segment| Ok(Segment { lines: segment.lines.try_clone()?, ..*segment });
         let segments = self.segments.iter().map(copy).collect::<Result<_, BuildError>>()?;
         Ok(Self { segments, ..*self })
     }
 
-    /// Has the memory of all of them put elsewhere.
+    /// Offers the memory of all segments to `by`, which may move it.
     pub(crate) fn relocate(&mut self, by: &mut dyn Relocate) {
         relocate_vec(&mut self.segments, by);
         self.segments.iter_mut().for_each(|segment| segment.lines.relocate(by));
     }
 
-    /// The bytes of segment `index`, by their numbers over all segments.
+    /// Returns the bytes of segment `index`, numbered over all segments.
     fn range(&self, index: usize) -> Range<usize> {
         let end = self.segments.get(index + 1).map_or(self.bytes, |next| next.before);
         self.segments[index].before..end
     }
 
-    /// The segment that byte `at` is in, if there is such a byte.
+    /// Returns the segment that contains byte `at`, if there is such a byte.
     fn segment_of(&self, at: usize) -> Option<usize> {
-        let behind = self.segments.partition_point(|segment| segment.before <= at);
-        behind.checked_sub(1).filter(|_| at < self.bytes)
+        let after = self.segments.partition_point(|segment| segment.before <= at);
+        after.checked_sub(1).filter(|_| at < self.bytes)
     }
 
-    /// Bytes when all are in one array: whole lines.
+    /// Returns the length of one array of all bytes, rounded up to whole lines.
     pub(crate) fn packed_bytes(&self) -> usize {
         self.bytes.next_multiple_of(LINE_BYTES)
     }
 
-    /// What one array of all bytes would have, a stretch at a time, until `write` fails.
+    /// Passes the bytes of one array of all bytes to `write`, a stretch at a time, until it fails.
     pub(crate) fn for_each_le_bytes<E>(
         &self,
         mut write: impl FnMut(&[u8]) -> Result<(), E>,
@@ -203,7 +209,7 @@ impl Segments {
         write(&[0; LINE_BYTES][..self.packed_bytes() - self.bytes])
     }
 
-    /// The XXH3-64 of what one array of all bytes would have.
+    /// Returns the XXH3-64 of one array of all bytes.
     pub(crate) fn checksum(&self) -> u64 {
         let mut checksum = Xxh3::new();
         let Ok(()) = self.for_each_le_bytes(|bytes| {
@@ -213,7 +219,8 @@ impl Segments {
         checksum.digest()
     }
 
-    /// Appends `count` bytes from byte `at` on of what one array of all bytes would have; fewer if they end before.
+    /// Appends `count` bytes of one array of all bytes to `out`, from byte `at` on; fewer if the array ends
+    /// before that.
     pub(crate) fn extend_le_bytes(&self, at: usize, count: usize, out: &mut Vec<u8>) {
         let end = at.saturating_add(count).min(self.packed_bytes());
         let mut at = at;
@@ -228,7 +235,7 @@ impl Segments {
         out.resize(out.len() + end.saturating_sub(at), 0);
     }
 
-    /// Puts `bytes` from byte `at` on; what would be behind the last is left out.
+    /// Writes `bytes` from byte `at` on; leaves out those after the last byte of the array.
     #[cfg(feature = "formats")]
     pub(crate) fn put_le_bytes(&mut self, at: usize, bytes: &[u8]) {
         let (mut at, mut left) = (at, bytes);
@@ -247,7 +254,7 @@ impl Segments {
 mod tests {
     use super::*;
 
-    /// Stretches as tables have them: all alike, or each so many times as long as the one before.
+    /// Stretches as tables have them: all of one length, or each `times` as long as the one before.
     fn stretches(first: usize, times: usize, most: usize) -> impl Iterator<Item = usize> {
         let all = std::iter::successors(Some(first), move |last| Some(last * times));
         let mut left = most;
@@ -257,7 +264,7 @@ mod tests {
         })
     }
 
-    /// Of all lengths that tables of up to 32 buckets have, and of some that are whole lines.
+    /// All lengths that tables of up to 32 buckets have, and some that are whole lines.
     const FAMILIES: [(usize, usize); 18] = [
         (1, 1),
         (3, 1),
@@ -299,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_bit_by_bit_is_one_array_of_the_same_memory() {
+    fn added_stretches_equal_one_array_of_the_same_memory() {
         for (first, times) in FAMILIES {
             let most = if cfg!(miri) { 1 << 13 } else { (3 << 17) * times.pow(2).min(10) };
             let (mut segments, mut plain) = (Segments::new().unwrap(), Vec::<u8>::new());
@@ -333,7 +340,7 @@ mod tests {
         }
     }
 
-    /// Whatever is long stays where it is.
+    /// No long segment moves.
     #[test]
     fn nothing_large_is_moved() {
         for (first, times) in FAMILIES {
@@ -351,7 +358,7 @@ mod tests {
             assert!(moved <= MOST_MOVED_BYTES, "{moved} bytes of {first} times {times}");
             assert!(!first.is_multiple_of(LINE_BYTES) || moved < SMALL_BYTES, "{moved} bytes");
         }
-        // An array that came from elsewhere, and ends in the middle of a line.
+        // An array that came from elsewhere and ends in the middle of a line.
         let bytes = 8 * MOST_MOVED_BYTES + 3;
         let mut segments = Segments::of_lines(Lines::zeroed(bytes.div_ceil(LINE_BYTES)).unwrap(), bytes);
         let before = addresses(&segments);
@@ -364,9 +371,9 @@ mod tests {
         assert_eq!(segments.memory_bytes(), segments.packed_bytes() as u64 + 64, "a line more");
     }
 
-    /// Back to any stretch, and on from there.
+    /// Truncates to every stretch, and adds the others again from there.
     #[test]
-    fn what_is_cut_off_can_be_added_again() {
+    fn truncated_stretches_can_be_added_again() {
         for (first, times) in FAMILIES {
             let all: Vec<usize> =
                 stretches(first, times, if cfg!(miri) { 1 << 12 } else { 1 << 15 }).collect();

@@ -1,8 +1,9 @@
-//! Bits that many threads set at once.
+//! Bits that many threads set at the same time.
 
 use super::sync::{AtomicU64, Ordering};
 
-/// Sets these bits, each with a locked instruction; did this call change one of them? Of threads that set the same bit at once, one did.
+/// Sets these bits, each with a locked instruction, and returns whether this call changed one of them. Of
+/// several threads that set the same bit at the same time, exactly one changes it.
 #[inline(always)]
 pub(crate) fn set_bits(words: &[AtomicU64], positions: impl Iterator<Item = u64>) -> bool {
     let mut changed = 0;
@@ -13,7 +14,8 @@ pub(crate) fn set_bits(words: &[AtomicU64], positions: impl Iterator<Item = u64>
     changed != 0
 }
 
-/// Sets the bits of `masks` in the first of `words`, with a locked instruction for every word that has any; did this change one?
+/// Sets the bits of `masks` in the first of `words`, with a locked instruction for every word that has any,
+/// and returns whether this call changed one.
 #[inline(always)]
 pub(crate) fn set_masks(words: &[AtomicU64], masks: &[u64]) -> bool {
     let mut changed = 0;

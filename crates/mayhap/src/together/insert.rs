@@ -1,25 +1,29 @@
-//! Inserts into a layer that many threads fill, and that has room for so many items.
+//! Inserts into a layer that many threads fill, and that accepts a limited number of items.
 
 use super::room::Room;
 
-/// Items whose lines are on their way while another is inserted: each has `k` of them, and more only crowd each other out.
+/// The number of items whose lines are loading while another is inserted. Each item has `k` lines; more items
+/// would evict each other's lines.
 const AHEAD: usize = 8;
 
-/// What takes items through `&self`.
+/// A store that accepts items through `&self`.
 pub(crate) trait Layer {
-    /// An item, hashed.
+    /// The hash of an item.
     type Hash: Copy;
 
     /// Starts loading the lines of an item.
     fn prefetch(&self, hash: Self::Hash);
-    /// Are all bits of the item set?
+    /// Returns whether all bits of the item are set.
     fn holds(&self, hash: Self::Hash) -> bool;
-    /// Sets all bits of the item; did this call change any of them?
+    /// Sets all bits of the item and returns whether this call changed any of them.
     fn set(&self, hash: Self::Hash) -> bool;
 }
 
-/// Puts those of at most 64 items that `non_members` has bits for into `layer`, one after the other, as far as there is room: `all` items, of which `room`
-/// knows what is taken. How many of all it went through, and in `new`, which of them changed something: the same item a second time does not.
+/// Inserts the items that have a bit in `non_members`, of at most 64, into `layer`, in order and as far as
+/// there is room. The layer accepts `all` items, and `room` counts those it has.
+///
+/// Returns how many of the hashes were processed. Sets a bit in `new` for each item that changed the layer; a
+/// duplicate does not change it.
 #[inline(always)]
 pub(crate) fn insert_word<L: Layer>(
     layer: &L,
@@ -53,10 +57,11 @@ pub(crate) fn insert_word<L: Layer>(
     done
 }
 
-/// [`insert_word`] for one item, which a look did not find: `true` if it changed something. `None`: there is no room for it.
+/// [`insert_word`] for one item that a lookup did not find: `true` if it changed the layer. `None`: there is
+/// no room for it.
 #[inline(always)]
 pub(crate) fn insert_one<L: Layer>(layer: &L, room: &Room, all: u64, hash: L::Hash) -> Option<bool> {
-    // Locked instructions wait for their lines one after the other.
+    // Locked instructions wait for their lines one after the other, so load all lines first.
     layer.prefetch(hash);
     if room.claim(1, all) == 0 {
         return layer.holds(hash).then_some(false);
@@ -68,7 +73,7 @@ pub(crate) fn insert_one<L: Layer>(layer: &L, room: &Room, all: u64, hash: L::Ha
     Some(changed)
 }
 
-/// Where `word` has its set bits, the lowest first.
+/// Returns the positions of the set bits of `word`, the lowest first.
 #[inline]
 pub(crate) fn places_in(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {

@@ -1,10 +1,13 @@
-//! Everything of the atomic filters that depends on the order in which threads do it: bits that many set, counts that many bump, room that many take.
+//! Everything in the atomic filters that depends on the order in which threads run: shared bits, shared
+//! counters, and claimed room.
 //!
-//! Bits are set and asked for with relaxed atomics, and that is enough. A bit never goes back to zero while the filter is shared, and all threads see
-//! the changes of one word in one order: whoever learned that an insert had returned, by a lock, a channel or the end of a thread, finds its bits. Nothing
-//! else is read because of a bit.
+//! Bits are set and read with relaxed atomics, which is sufficient. A bit never returns to zero while the
+//! filter is shared, and all threads see the changes of one word in the same order. A thread that learns,
+//! through a lock, a channel or the end of a thread, that an insert has returned finds the bits of that
+//! insert. No other memory is read because of a bit.
 //!
-//! `tests/together.rs` compiles these files again with loom's atomics in `sync`, and tries all orders in which threads can meet here.
+//! `tests/together.rs` compiles these files again with loom's atomics in `sync`, and tries all orders in
+//! which threads can meet here.
 
 mod bits;
 mod insert;

@@ -1,22 +1,23 @@
-//! Room for items that threads take before they use it.
+//! Room for items, which threads claim before they use it.
 
 use super::sync::{self, AtomicU64, Ordering};
 
-/// Items that were taken through `&self`, or that a thread has claimed room for.
+/// The number of items that were accepted through `&self`, or for which a thread has claimed room.
 #[derive(Debug)]
 pub(crate) struct Room(AtomicU64);
 
 impl Room {
-    /// Nothing is taken.
+    /// Creates a counter of 0.
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Takes room for at most `items` where there is room for `all`. All threads together never have more than that.
+    /// Claims room for up to `items` of `all`, and returns how many were claimed. All threads together never
+    /// claim more than `all`.
     #[inline]
     pub(crate) fn claim(&self, items: u64, all: u64) -> u64 {
         let mut claimed = 0;
-        // Never fails: the closure always has an answer.
+        // Never fails: the closure always returns a value.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
             claimed = items.min(all.saturating_sub(taken));
             Some(taken + claimed)
@@ -24,19 +25,19 @@ impl Room {
         claimed
     }
 
-    /// Gives back what was claimed and not used.
+    /// Returns room that was claimed and not used.
     #[inline]
     pub(crate) fn give_back(&self, items: u64) {
         self.0.fetch_sub(items, Ordering::Relaxed);
     }
 
-    /// What is taken now.
+    /// Returns the number claimed now.
     #[inline]
     pub(crate) fn taken(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// What was taken, now that nobody shares it. From then on nothing is.
+    /// Returns the number claimed and resets it to 0. Needs exclusive access.
     pub(crate) fn take(&mut self) -> u64 {
         sync::take(&mut self.0)
     }

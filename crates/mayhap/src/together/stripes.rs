@@ -1,4 +1,4 @@
-//! A counter that many threads may bump without fighting over one cache line.
+//! A counter that many threads can increment without contention for one cache line.
 
 use super::sync::{AtomicU64, Ordering};
 
@@ -8,10 +8,10 @@ const STRIPES: usize = 16;
 #[derive(Debug, Default)]
 struct Stripe(AtomicU64);
 
-/// The sum of sixteen counters, each on cache lines of its own; the item's hash picks the one to bump.
+/// The sum of sixteen counters, each on cache lines of its own. The item's hash picks the one to increment.
 ///
-/// Boxed: a filter with the counters inside would look changeable as a whole to the compiler, which would then read the
-/// filter's measurements from memory again for every lookup (7 ns instead of 5).
+/// Boxed: with the counters inside a filter, the compiler would assume that the whole filter can change and
+/// would read the filter's measurements from memory again for every lookup (7 ns instead of 5).
 #[derive(Debug)]
 pub(crate) struct StripedCount(Box<[Stripe; STRIPES]>);
 

@@ -1,8 +1,8 @@
-//! What the files beside this one take of the system; a test puts loom's in its place.
+//! The synchronisation types that the files in this folder use; a test replaces them with loom's.
 
 pub(super) use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What `number` is, which nobody shares; from then on it is 0.
+/// Returns the value of `number` and sets it to 0. Needs exclusive access.
 pub(super) fn take(number: &mut AtomicU64) -> u64 {
     std::mem::take(number.get_mut())
 }

@@ -5,7 +5,7 @@ use crate::bloom::explain::probe;
 use crate::explain::{BitLookup, Density};
 
 impl WideBloom {
-    /// What [`may_contain`](Self::may_contain) reads for an item with these encoded bytes.
+    /// Traces what [`may_contain`](Self::may_contain) reads for an item with these encoded bytes.
     pub(crate) fn trace(&self, item: &[u8]) -> BitLookup {
         let mut probes = Vec::new();
         self.positions.all(item, |position| {
@@ -15,7 +15,7 @@ impl WideBloom {
         BitLookup { bits: self.shape.bits(), probes, never_taken: false }
     }
 
-    /// Its fill, part by part.
+    /// Measures the fill of each part.
     pub(crate) fn density(&self, name: String, parts: usize) -> Density {
         Density::of_bits(name, self.bits.words(), self.shape.bits(), parts)
     }

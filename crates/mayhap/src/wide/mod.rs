@@ -1,4 +1,4 @@
-//! The classic filter of programs that place items by more bits than an [`ItemHash`](crate::ItemHash) has.
+//! The classic filter of programs that place items with more bits than an [`ItemHash`](crate::ItemHash) has.
 
 mod explain;
 mod placement;
@@ -20,17 +20,20 @@ use crate::kind::Kind;
 use crate::sizing::{classic, counted};
 use crate::store::Lines;
 
-/// A classic Bloom filter of a program that places items by more bits than an [`ItemHash`](crate::ItemHash) has.
+/// A classic Bloom filter of a program that places items with more bits than an [`ItemHash`](crate::ItemHash)
+/// has.
 ///
-/// * **no** is certain and **mayhap** is as wrong as the program that sized the filter meant it to be, as with a
-///   [`Bloom`](crate::Bloom); the kind of the two is the same.
-/// * There is no `hash` and no `_hash` twin: 128 bits do not say where an item is, so the item itself is asked for every time. Filters that
-///   share a hash cannot be made of these.
-/// * A lookup costs what that program's own does, and that is its hashing: two murmur3 for a filter of bits-and-blooms, one murmur3 or FNV for
-///   every probe made (about two for a non-member) for BIP-37 and pyprobables, an XXH3, MD5 or SHA for every 16 to 64 bytes of positions for pybloom_live.
-///   For an item of 20 bytes that is from 50 to 500 ns, with everything in the cache. Batches save no time over single calls.
-/// * Made by the readers in [`codec`](crate::codec), and by `create` in those that also write: [`bits_and_blooms`](crate::codec::bits_and_blooms),
-///   [`bip37`](crate::codec::bip37). For anything else there are better filters.
+/// * **no** is certain. **maybe** has the false-positive rate that the program which sized the filter
+///   intended, as for a [`Bloom`](crate::Bloom); both have the same kind.
+/// * There is no `hash` method and there are no `_hash` twins: 128 bits are not enough to place an item, so
+///   every lookup needs the item itself. These filters cannot share a hash with others.
+/// * A lookup costs as much as in the original program, and most of that is hashing: two murmur3 for a filter
+///   of bits-and-blooms; one murmur3 or FNV per probe (about two for a non-member) for BIP-37 and
+///   pyprobables; one XXH3, MD5 or SHA per 16 to 64 bytes of positions for pybloom_live. An item of 20 bytes
+///   takes from 50 to 500 ns with everything in the cache. Batches are not faster than single calls.
+/// * Created by the readers in [`codec`](crate::codec), and by `create` in those that also write:
+///   [`bits_and_blooms`](crate::codec::bits_and_blooms), [`bip37`](crate::codec::bip37). For all other
+///   purposes there are better filters.
 ///
 /// ```
 /// use mayhap::codec::bits_and_blooms;
@@ -54,7 +57,7 @@ pub struct WideBloom {
 }
 
 impl WideBloom {
-    /// An empty filter. The shape is one such filters have.
+    /// Creates an empty filter. The caller guarantees that the placement allows the shape.
     pub(crate) fn placed(
         shape: BloomShape,
         placement: WidePlacement,
@@ -63,9 +66,10 @@ impl WideBloom {
         Ok(Self::of_counted_bits(shape, placement, items, Lines::zeroed(shape.lines())?, 0))
     }
 
-    /// The filter with these bits, which another program has set. Takes as many for inserted as the fill speaks of.
+    /// Takes over bits that another program has set. Estimates the number of insertions from the fill.
     ///
-    /// `bits` is as long as the shape asks for, and clear behind its last bit. The shape is one such filters have.
+    /// `bits` must have the length that the shape needs, and be clear after its last bit. The caller
+    /// guarantees that the placement allows the shape.
     pub(crate) fn of_bits(
         shape: BloomShape,
         placement: WidePlacement,
@@ -76,7 +80,7 @@ impl WideBloom {
         Self { inserted: filter.estimated_count(), ..filter }
     }
 
-    /// The same for a program that counted its insertions.
+    /// The same, for a program that counted its insertions.
     pub(crate) fn of_counted_bits(
         shape: BloomShape,
         placement: WidePlacement,
@@ -88,13 +92,13 @@ impl WideBloom {
         Self { shape, placement, items, positions, bits, inserted: inserted.min(MAX_INSERTED) }
     }
 
-    /// The bits, for writing them in another program's form.
+    /// Returns the bits, for writing them in another program's format.
     pub(crate) const fn bits(&self) -> &Lines {
         &self.bits
     }
 
-    /// Records `item`. `true`: the filter changed, so the item was certainly new.
-    /// `false`: mayhap it was here already, and nothing changed.
+    /// Inserts `item`. `true`: the filter changed, so the item was certainly new. `false`: it may have been
+    /// here already, and nothing changed.
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> bool {
         let words = self.bits.words_mut();
         let mut changed = 0;
@@ -109,12 +113,12 @@ impl WideBloom {
         changed != 0
     }
 
-    /// Records all `items` and says how many of them changed the filter.
+    /// Inserts all `items` and returns how many of them changed the filter.
     pub fn insert_batch<I: Item>(&mut self, items: &[I]) -> u64 {
         items.iter().map(|item| u64::from(self.insert(item))).sum()
     }
 
-    /// `false`: never inserted. `true`: mayhap.
+    /// `false`: never inserted. `true`: maybe.
     #[must_use]
     pub fn may_contain<I: Item + ?Sized>(&self, item: &I) -> bool {
         let words = self.bits.words();
@@ -124,7 +128,7 @@ impl WideBloom {
         item.with_value(|value| self.items.encode_with(value, |bytes| self.positions.all(bytes, is_set)))
     }
 
-    /// Asks about all `items`.
+    /// Looks up all `items`.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
         answers.reset(items.len());
         for (index, item) in items.iter().enumerate() {
@@ -134,20 +138,25 @@ impl WideBloom {
         }
     }
 
-    /// Adds everything `other` holds, as if each of its items had been inserted here.
+    /// Adds everything in `other`, as if each of its items had been inserted here.
     ///
-    /// How many items both held is not known: [`inserted`](Self::inserted) becomes the estimate from the fill.
+    /// The number of items that both contain is unknown: [`inserted`](Self::inserted) becomes the estimate
+    /// from the fill.
     ///
     /// # Errors
+    /// [`MergeError`] unless both have the same bits, probes, placement and item encoding; nothing has
+    /// changed then.
     /// [`MergeError`] unless both have the same bits, probes, placement and item encoding; nothing has changed then.
     pub fn union(&mut self, other: &Self) -> Result<(), MergeError> {
         self.combine(other, |ours, theirs| ours | theirs)
     }
 
-    /// Keeps what both hold. The result still answers *mayhap* for every item in both, but its rate is that of the fuller
-    /// of the two at best, not that of a filter built from the common items alone.
+    /// Keeps only the bits that are set in both. The result still answers *maybe* for every item in both. Its
+    /// rate is at best that of the fuller of the two, not that of a filter built from the common items alone.
     ///
     /// # Errors
+    /// [`MergeError`] unless both have the same bits, probes, placement and item encoding; nothing has
+    /// changed then.
     /// [`MergeError`] unless both have the same bits, probes, placement and item encoding; nothing has changed then.
     pub fn intersect(&mut self, other: &Self) -> Result<(), MergeError> {
         self.combine(other, |ours, theirs| ours & theirs)
@@ -167,101 +176,102 @@ impl WideBloom {
         Ok(())
     }
 
-    /// How it hashes and places its items, for messages.
+    /// Describes how it hashes and places its items, for messages.
     pub(crate) fn hashing(&self) -> String {
         format!("{:?} of {} items", self.placement, self.items)
     }
 
-    /// Forgets everything.
+    /// Removes all items.
     pub fn clear(&mut self) {
         self.bits.words_mut().fill(0);
         self.inserted = 0;
     }
 
-    /// The measurements: bits, probes, capacity, promise.
+    /// Returns the measurements: bits, probes, capacity, promised rate.
     #[must_use]
     pub const fn shape(&self) -> &BloomShape {
         &self.shape
     }
 
-    /// Whose rule turns an item into positions.
+    /// Returns the rule that turns an item into positions.
     #[must_use]
     pub const fn placement(&self) -> WidePlacement {
         self.placement
     }
 
-    /// How items become the bytes that are hashed.
+    /// Returns how items become the bytes that are hashed.
     #[must_use]
     pub const fn items(&self) -> ItemEncoding {
         self.items
     }
 
-    /// Items it was sized for.
+    /// Returns the number of items it was sized for.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.shape.capacity()
     }
 
-    /// The rate it promised at [`capacity`](Self::capacity).
+    /// Returns the rate it promised at [`capacity`](Self::capacity).
     #[must_use]
     pub const fn target_fpr(&self) -> f64 {
         self.shape.target_fpr()
     }
 
-    /// Items counted so far: insertions that changed something, or all of them if the program that wrote the filter counts so.
+    /// Returns the number of items counted so far: insertions that changed a bit, or all of them if the
+    /// program that wrote the filter counts that way.
     #[must_use]
     pub const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// The rate by the model, for the items counted so far.
+    /// Returns the false-positive rate by the model for the number of items counted so far.
     #[must_use]
     pub fn expected_fpr(&self) -> f64 {
         counted::expected_fpr(self.shape.bits(), self.shape.probes(), self.inserted)
     }
 
-    /// Set bits. Counts all of them, so it takes time in proportion to the size.
+    /// Returns the number of set bits. Counts all of them, so it takes time in proportion to the size.
     #[must_use]
     pub fn ones(&self) -> u64 {
         self.bits.ones()
     }
 
-    /// The share of set bits: half of them at capacity.
+    /// Returns the share of set bits: half of them at capacity.
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.ones() as f64 / self.shape.bits() as f64
     }
 
-    /// How full it is by its bits, or by a sample of them, and the rate that follows.
+    /// Measures the fill by all bits or by a sample of them, and computes the rate from it.
     #[must_use]
     pub fn fill_by(&self, sampling: Sampling) -> Fill {
         Fill::of_bits(self.bits.words(), self.shape.bits(), self.shape.probes(), sampling)
     }
 
-    /// How many items the fill speaks of, whatever was counted.
+    /// Estimates the number of items from the fill, independently of the count.
     #[must_use]
     pub fn estimated_items(&self) -> u64 {
         classic::items_from_fill(self.shape.bits(), self.shape.probes(), self.ones())
     }
 
-    /// How many insertions the fill says changed something.
+    /// Estimates from the fill how many insertions changed a bit.
     fn estimated_count(&self) -> u64 {
         counted::from_fill(self.shape.bits(), self.shape.probes(), self.ones())
     }
 
-    /// Memory the bits take.
+    /// Returns the memory of the bits.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.bits.memory_bytes()
     }
 
-    /// Bits of memory per item at capacity.
+    /// Returns the bits of memory per item at capacity.
     #[must_use]
     pub fn bits_per_item(&self) -> f64 {
         self.shape.bits_per_item()
     }
 
-    /// A copy of its own.
+    /// Returns an independent copy.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
@@ -269,16 +279,16 @@ impl WideBloom {
         Ok(Self { bits: self.bits.try_clone()?, positions: self.positions.clone(), ..*self })
     }
 
-    /// The filter as the bytes of a `.mayhap` file; `docs/format.md` draws them.
+    /// Encodes the filter as the bytes of a `.mayhap` file, described in `docs/format.md`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// The filter in these bytes, checked to the last one.
+    /// Decodes a filter, checking every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] for anything but an intact encoded `WideBloom`.
+    /// [`DecodeError`] for any bytes that are not an intact encoded `WideBloom`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
@@ -319,7 +329,7 @@ impl Storable for WideBloom {
         header.expect_parameters(2)?;
         let probes = header.parameter_u32(1, "probes")?;
         let shape = BloomShape::from_parts(header.parameters[0], probes, header.capacity, header.target_fpr)?;
-        if let Some((field, got)) = placement.misfit(&shape) {
+        if let Some((field, got)) = placement.unfit_field(&shape) {
             return Err(DecodeError::BadField { field, got });
         }
         let bits = body.lines(shape.memory_bytes())?;
@@ -355,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn one_by_one_and_in_batches_it_is_the_same_filter() {
+    fn batches_and_single_calls_give_the_same_filter() {
         for placement in ALL {
             for items in [ItemEncoding::Utf8, ItemEncoding::Utf32Le] {
                 let (mut single, mut batch) = (filter(placement, items), filter(placement, items));
@@ -369,7 +379,8 @@ mod tests {
                 for (non_member, answer) in non_members().iter().zip(answers.iter()) {
                     assert_eq!(single.may_contain(non_member), answer);
                 }
-                // 1 % of 2 000; pyprobables' functions are so alike that they come in clusters.
+                // 1 % of 2 000. The hash functions of pyprobables are similar to each other, so its false
+                // positives come in clusters.
                 assert!((4..60).contains(&answers.maybe_count()), "{placement:?}: {}", answers.maybe_count());
                 assert!(members().iter().all(|member| single.may_contain(member)));
                 assert!((80..=120).contains(&single.estimated_items()), "{placement:?}");
@@ -400,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn forged_headers_are_told_what_is_wrong() {
+    fn forged_headers_are_rejected_with_the_reason() {
         let refusal = |placement: WidePlacement, forge: fn(&mut Header)| {
             let bytes = filter(placement, ItemEncoding::Utf8).encode();
             let mut header = Header::from_bytes(bytes.first_chunk().unwrap()).unwrap();

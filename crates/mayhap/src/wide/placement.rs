@@ -1,9 +1,10 @@
-//! The positions of programs that draw them from more of an item than an [`ItemHash`](crate::ItemHash) has. Frozen, as their files are.
+//! The positions of programs that compute them from more of an item than an [`ItemHash`](crate::ItemHash).
+//! Frozen, as their files are.
 //!
 //! ```text
 //! BitsAndBlooms   a, b = murmur3(item), c, d = murmur3(item 01):   a, b + d, a + 2·d, b + 3·c, a + 4·c …   mod bits
 //! Bip37           murmur3 x86 32 of the item with seed i · fba4c795 + tweak                            mod bits
-//! PybloomLive     probe i has bits of its own, a slice: chunks of as many salted digests as it takes    mod slice
+//! PybloomLive     each probe has bits of its own, a slice: chunks of as many salted digests as needed         mod slice
 //! Pyprobables     FNV-1a 64 of the item's code points from basis + 31 · i                               mod bits
 //! ```
 
@@ -12,8 +13,9 @@ use crate::bloom::BloomShape;
 use crate::hash::named::{fnv, murmur3};
 use crate::item::ItemEncoding;
 
-/// How a [`WideBloom`](crate::WideBloom) turns an item into positions. Its number is in the header of an encoded filter and never
-/// changes; those below 64 are [`BloomPlacement`](crate::BloomPlacement)s.
+/// The rule by which a [`WideBloom`](crate::WideBloom) turns an item into positions. Its number is in the
+/// header of an encoded filter and never changes; numbers below 64 are
+/// [`BloomPlacement`](crate::BloomPlacement)s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WidePlacement {
@@ -21,10 +23,10 @@ pub enum WidePlacement {
     BitsAndBlooms,
     /// Bitcoin's `filterload`: one murmur3 for every probe.
     Bip37 {
-        /// What the one who made the filter added to every seed.
+        /// The number that the filter's creator added to every seed.
         tweak: u32,
     },
-    /// pybloom_live up to 3.x: MD5 where 128 bits are enough, SHA-1 and SHA-2 where they are not.
+    /// pybloom_live up to 3.x: MD5 if 128 bits are enough, SHA-1 and SHA-2 otherwise.
     PybloomLive3,
     /// pybloom_live 4.x: XXH3-128 in place of MD5.
     PybloomLive4,
@@ -35,13 +37,13 @@ pub enum WidePlacement {
 /// Numbers below this are placements of plain hashes.
 pub(crate) const FIRST_NUMBER: u16 = 64;
 
-/// The most bytes a `filterload` message has room for.
+/// The most bytes that fit in a `filterload` message.
 pub(crate) const BIP37_MAX_BYTES: u64 = 36_000;
-/// The most functions it may ask for.
+/// The most hash functions that such a message may use.
 pub(crate) const BIP37_MAX_FUNCTIONS: u32 = 50;
 
 impl WidePlacement {
-    /// The number in encoded filters.
+    /// Returns the number in encoded filters.
     #[must_use]
     pub const fn number(self) -> u16 {
         FIRST_NUMBER
@@ -54,7 +56,7 @@ impl WidePlacement {
             }
     }
 
-    /// What the header keeps where our own schemes have their seed or key.
+    /// Returns the bytes that the header stores where our own schemes have their seed or key.
     pub(super) fn secret(self) -> [u8; 16] {
         let mut secret = [0; 16];
         if let Self::Bip37 { tweak } = self {
@@ -63,7 +65,7 @@ impl WidePlacement {
         secret
     }
 
-    /// The placement of this number, with what the header keeps beside it.
+    /// Returns the placement with this number and these bytes from the header.
     pub(super) fn from_parts(number: u16, secret: [u8; 16]) -> Option<Self> {
         Some(match number.checked_sub(FIRST_NUMBER)? {
             0 => Self::BitsAndBlooms,
@@ -75,8 +77,8 @@ impl WidePlacement {
         })
     }
 
-    /// The first measurement of `shape` that no filter placed so can have.
-    pub(super) fn misfit(self, shape: &BloomShape) -> Option<(&'static str, u64)> {
+    /// Returns the first measurement of `shape` that filters with this placement cannot have.
+    pub(super) fn unfit_field(self, shape: &BloomShape) -> Option<(&'static str, u64)> {
         let (bits, probes) = (shape.bits(), u64::from(shape.probes()));
         match self {
             Self::Bip37 { .. } if bits % 8 != 0 || bits > BIP37_MAX_BYTES * 8 => Some(("bits", bits)),
@@ -87,7 +89,7 @@ impl WidePlacement {
     }
 }
 
-/// A placement made ready for the filters of one shape.
+/// A placement prepared for the filters of one shape.
 #[derive(Clone, Debug)]
 pub(super) struct WidePositions {
     bits: u64,
@@ -102,7 +104,7 @@ enum Rule {
         tweak: u32,
     },
     PybloomLive(Slices),
-    /// Over the four bytes of every code point, or over bytes.
+    /// Hashes the four bytes of every code point, or bytes.
     Pyprobables {
         code_points: bool,
     },
@@ -115,15 +117,16 @@ impl WidePositions {
             WidePlacement::Bip37 { tweak } => Rule::Bip37 { tweak },
             WidePlacement::PybloomLive3 => Rule::PybloomLive(Slices::of_version_3(shape)),
             WidePlacement::PybloomLive4 => Rule::PybloomLive(Slices::of_version_4(shape)),
-            // Text is hashed by its code points, byte strings by their bytes.
+            // Text is hashed by code points, byte strings by bytes.
             WidePlacement::Pyprobables => Rule::Pyprobables { code_points: items == ItemEncoding::Utf32Le },
         };
         Self { bits: shape.bits(), probes: shape.probes(), rule }
     }
 
-    /// Shows `see` the positions of an item, all of them below the number of bits, until it says `false`. Says whether it never did.
+    /// Passes the positions of an item, all below the number of bits, to `see` until it returns `false`.
+    /// Returns whether it always returned `true`.
     ///
-    /// Nothing is hashed before its position is asked for.
+    /// Each position is hashed only when it is needed.
     #[inline]
     pub(super) fn all(&self, item: &[u8], mut see: impl FnMut(u64) -> bool) -> bool {
         match &self.rule {
@@ -153,7 +156,8 @@ impl WidePositions {
     }
 }
 
-/// What no encoder leaves behind the last code point, but a caller's bytes may: fewer than four bytes.
+/// Reads the bytes after the last whole code point, fewer than four. Encoders leave none, but a caller's byte
+/// string may end with some.
 fn little_endian(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |unit, &byte| unit << 8 | u32::from(byte))
 }
@@ -214,12 +218,12 @@ mod tests {
     fn shapes_that_no_program_makes_are_named() {
         let shape = |bits, probes| BloomShape::from_parts(bits, probes, 1, 0.5).unwrap();
         let bip37 = WidePlacement::Bip37 { tweak: 0 };
-        assert_eq!(bip37.misfit(&shape(288_000, 50)), None);
-        assert_eq!(bip37.misfit(&shape(288_008, 50)), Some(("bits", 288_008)));
-        assert_eq!(bip37.misfit(&shape(9, 1)), Some(("bits", 9)));
-        assert_eq!(bip37.misfit(&shape(8, 51)), Some(("probes", 51)));
-        assert_eq!(WidePlacement::PybloomLive4.misfit(&shape(21, 7)), None);
-        assert_eq!(WidePlacement::PybloomLive4.misfit(&shape(22, 7)), Some(("bits", 22)));
-        assert_eq!(WidePlacement::BitsAndBlooms.misfit(&shape(1, 255)), None);
+        assert_eq!(bip37.unfit_field(&shape(288_000, 50)), None);
+        assert_eq!(bip37.unfit_field(&shape(288_008, 50)), Some(("bits", 288_008)));
+        assert_eq!(bip37.unfit_field(&shape(9, 1)), Some(("bits", 9)));
+        assert_eq!(bip37.unfit_field(&shape(8, 51)), Some(("probes", 51)));
+        assert_eq!(WidePlacement::PybloomLive4.unfit_field(&shape(21, 7)), None);
+        assert_eq!(WidePlacement::PybloomLive4.unfit_field(&shape(22, 7)), Some(("bits", 22)));
+        assert_eq!(WidePlacement::BitsAndBlooms.unfit_field(&shape(1, 255)), None);
     }
 }

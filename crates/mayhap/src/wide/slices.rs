@@ -1,4 +1,5 @@
-//! pybloom_live's positions: one slice of the bits for every probe, a place in it from chunks of salted digests.
+//! The positions of pybloom_live: every probe has a slice of the bits, and a place in it from chunks of
+//! salted digests.
 //!
 //! ```text
 //! digest 0 = H(salt 0, item)          digest 1 = H(salt 1, item)         salt i = H(i as 4 bytes)
@@ -16,18 +17,19 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::bloom::BloomShape;
 
-/// The longest digest there is.
+/// The length of the longest digest.
 const MAX_DIGEST_BYTES: usize = 64;
 
-/// The slices of one shape, and what their positions are drawn from.
+/// The slices of one shape, and the hash function for their positions.
 #[derive(Clone, Debug)]
 pub(super) struct Slices {
     count: u32,
-    /// Bits of one.
+    /// The number of bits in a slice.
     bits: u64,
     chunk_bytes: usize,
     function: Function,
-    /// One behind the other, each as long as a digest. Kept, for making them takes as long as a lookup.
+    /// The salts one after the other, each as long as a digest. Stored, because computing them takes as long
+    /// as a lookup.
     salts: Vec<u8>,
 }
 
@@ -50,7 +52,7 @@ impl Slices {
         Self::new(shape, Function::Xxh3)
     }
 
-    /// `shortest` is the function for filters that need no more than 128 bits.
+    /// Prepares the slices of a shape. `shortest` is the function for filters that need at most 128 bits.
     fn new(shape: &BloomShape, shortest: Function) -> Self {
         let count = shape.probes();
         let bits = shape.bits() / u64::from(count);
@@ -75,7 +77,7 @@ impl Slices {
         Self { count, bits, chunk_bytes, function, salts }
     }
 
-    /// As [`WidePositions::all`](super::placement::WidePositions::all).
+    /// Same as [`WidePositions::all`](super::placement::WidePositions::all).
     pub(super) fn all(&self, item: &[u8], mut see: impl FnMut(u64) -> bool) -> bool {
         let length = self.function.digest_bytes();
         let mut slice = 0;
@@ -107,7 +109,7 @@ impl Function {
         }
     }
 
-    /// The digest of the salt and the item behind it; zeroes behind a shorter one.
+    /// Returns the digest of the salt followed by the item; shorter digests are followed by zeroes.
     fn digest(self, salt: &[u8], item: &[u8]) -> [u8; MAX_DIGEST_BYTES] {
         match self {
             Self::Md5 => salted::<Md5>(salt, item),

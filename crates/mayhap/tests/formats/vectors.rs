@@ -143,7 +143,7 @@ pub(crate) fn probes(case: &Value) -> Vec<(Given, bool)> {
 
 /// Every file is used: a case or a test names it.
 #[test]
-fn every_file_is_read_by_somebody() {
+fn every_file_is_read_by_a_test() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut sources = String::new();
     for folder in [tests.clone(), tests.join("formats")] {

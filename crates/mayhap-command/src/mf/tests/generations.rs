@@ -18,7 +18,7 @@ fn joined(items: impl Iterator<Item = u64>) -> String {
 }
 
 #[test]
-fn what_is_added_while_a_build_is_open_is_in_it_for_every_kind() {
+fn items_added_during_a_build_are_in_it_for_every_kind() {
     for serving in KINDS.iter().filter(|options| !is_static(options)) {
         for building in KINDS {
             let mut stage = Stage::new();
@@ -40,7 +40,7 @@ fn what_is_added_while_a_build_is_open_is_in_it_for_every_kind() {
 }
 
 #[test]
-fn a_build_that_cannot_take_an_item_is_not_committed() {
+fn commit_fails_if_the_build_missed_a_change() {
     for (building, why) in [
         ("KIND bitmap RANGE 0 100", "a bitmap holds numbers"),
         ("KIND quotient CAPACITY 10 FPR 0.01", "full"),
@@ -70,7 +70,7 @@ fn a_build_that_cannot_take_an_item_is_not_committed() {
 }
 
 #[test]
-fn an_item_that_was_refused_is_in_neither() {
+fn refused_item_is_in_neither_generation() {
     let mut stage = Stage::new();
     assert_eq!(stage.run("MF.RESERVE f KIND bitmap RANGE 0 100"), Reply::Ok);
     assert_eq!(stage.run("MF.BUILD f BEGIN KIND fuse16"), Reply::Ok);
@@ -79,7 +79,7 @@ fn an_item_that_was_refused_is_in_neither() {
 }
 
 #[test]
-fn a_merge_reaches_the_build_or_spoils_it() {
+fn merge_during_build_is_applied_or_blocks_commit() {
     const KEY: &str = "KEY 000102030405060708090a0b0c0d0e0f";
     for (building, fits) in [
         ("KIND bloom CAPACITY 4000", true),
@@ -108,7 +108,7 @@ fn a_merge_reaches_the_build_or_spoils_it() {
 }
 
 #[test]
-fn what_is_removed_or_cleared_meanwhile_takes_nothing_else_out_of_the_build() {
+fn removal_during_build_keeps_other_items() {
     // Fingerprints of few bits: almost all items collide.
     for kind in [
         "KIND cuckoo CAPACITY 400 FPR 0.3",
@@ -141,7 +141,7 @@ fn what_is_removed_or_cleared_meanwhile_takes_nothing_else_out_of_the_build() {
 }
 
 #[test]
-fn a_load_or_a_second_begin_waits_for_the_build() {
+fn load_and_second_begin_are_refused_during_a_build() {
     let mut stage = Stage::new();
     assert_eq!(stage.run("MF.RESERVE f KIND bloom CAPACITY 4000"), Reply::Ok);
     assert_eq!(stage.run("MF.BUILD f BEGIN"), Reply::Ok);
@@ -216,7 +216,7 @@ fn wire(reply: &Reply) -> Wire {
 const STEPS: u64 = 80;
 
 #[test]
-fn no_member_is_ever_denied_whatever_happens_to_its_generations() {
+fn no_false_negative_during_generation_changes() {
     let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
     let count = number("MAYHAP_GENERATIONS").unwrap_or(600);
     let mut all = Done::default();
@@ -236,7 +236,7 @@ fn no_member_is_ever_denied_whatever_happens_to_its_generations() {
 }
 
 #[test]
-fn a_build_that_forgets_is_noticed() {
+fn a_forgetful_build_is_detected() {
     let noticed = (0..100).find(|seed| {
         let mut server = Commands { stage: Stage::new(), forgets: true };
         history(*seed, STEPS, &mut server).is_err()

@@ -80,7 +80,7 @@ fn forged_bits_show_in_the_fill_and_the_expected_rate() {
 }
 
 #[test]
-fn health_tells_the_thresholds_a_filter_passed() {
+fn health_reports_the_passed_thresholds() {
     for kind in ["bloom", "blocked"] {
         let mut stage = Stage::new();
         assert_eq!(stage.run(&format!("MF.RESERVE seen KIND {kind} CAPACITY 2000 FPR 0.01")), Reply::Ok);

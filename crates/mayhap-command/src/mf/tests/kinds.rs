@@ -104,7 +104,7 @@ fn judge(stage: &mut Stage, name: &str, items: &[String]) {
 }
 
 #[test]
-fn every_kind_holds_what_was_added_across_dump_load_and_clear() {
+fn every_kind_answers_correctly_after_dump_load_and_clear() {
     for (number, &(options, traits)) in KINDS.iter().enumerate() {
         let mut stage = Stage::new();
         let name = &format!("filter-{number}");
@@ -201,7 +201,7 @@ fn counts_and_deletes(stage: &mut Stage, name: &str, traits: Traits, items: &[St
 }
 
 #[test]
-fn kinds_that_merge_do_and_the_others_say_why_not() {
+fn merge_succeeds_or_gives_the_reason_for_every_kind() {
     for &(options, traits) in KINDS {
         let mut stage = Stage::new();
         let (ours, theirs) = (members(0), members(1_000));
@@ -232,7 +232,7 @@ fn kinds_that_merge_do_and_the_others_say_why_not() {
 }
 
 #[test]
-fn a_merge_that_fails_has_changed_nothing() {
+fn failed_merge_changes_nothing() {
     let mut stage = Stage::new();
     for (name, options) in [
         ("a", format!("KIND bloom CAPACITY 9000 {KEY}")),
@@ -256,7 +256,7 @@ fn a_merge_that_fails_has_changed_nothing() {
 }
 
 #[test]
-fn generations_are_built_beside_the_one_that_serves() {
+fn build_does_not_affect_the_serving_generation() {
     let mut stage = Stage::new();
     assert!(stage.refused("MF.BUILD users ADD a").starts_with("NOTREADY "));
     assert_eq!(stage.run("MF.BUILD users BEGIN KIND ribbon FPR 0.0001"), Reply::Ok);
@@ -292,7 +292,7 @@ fn generations_are_built_beside_the_one_that_serves() {
 }
 
 #[test]
-fn time_passes_in_windows() {
+fn windows_forget_items_after_their_time() {
     let mut stage = Stage::new();
     assert_eq!(stage.run("MF.RESERVE seen SECONDS 60 CAPACITY 1000 GENERATIONS 6"), Reply::Ok);
     assert_eq!(stage.run("MF.ADD seen a"), Reply::Boolean(true));
@@ -323,7 +323,7 @@ fn bitmaps_hold_numbers() {
 }
 
 #[test]
-fn a_clock_that_was_ahead_does_not_freeze_a_window() {
+fn window_works_after_the_clock_was_ahead() {
     const DAY_MS: u64 = 86_400_000;
     let mut stage = Stage::new();
     let start = stage.now();
@@ -349,7 +349,7 @@ fn a_clock_that_was_ahead_does_not_freeze_a_window() {
 }
 
 #[test]
-fn one_command_makes_a_filter_and_adds_to_it() {
+fn insert_creates_a_filter_and_adds_items() {
     let mut stage = Stage::new();
     assert!(stage.refused("MF.INSERT user NOCREATE ITEMS a").starts_with("NOTREADY"));
     assert_eq!(
@@ -370,7 +370,7 @@ fn one_command_makes_a_filter_and_adds_to_it() {
 }
 
 #[test]
-fn refusals_name_what_is_there() {
+fn errors_name_the_existing_kind() {
     let mut stage = Stage::new();
     assert_eq!(
         stage.refused("MF.RESERVE tiers TIERS 100,1000,1000"),
@@ -396,7 +396,7 @@ fn refusals_name_what_is_there() {
 
 /// 100 µs without the memory; the limit leaves room for a busy machine.
 #[test]
-fn to_choose_a_kind_again_takes_microseconds() {
+fn repeated_choices_are_cached() {
     let mut stage = Stage::new();
     let mut each = Vec::new();
     for user in 0..2_000 {

@@ -6,7 +6,7 @@ use super::stage::{Stage, booleans, field};
 use crate::reply::Reply;
 
 #[test]
-fn what_makes_no_sense_is_refused_in_words() {
+fn invalid_options_are_refused_with_an_explanation() {
     let mut stage = Stage::new();
     for (options, why) in [
         ("", "ERR a filter needs CAPACITY"),
@@ -55,7 +55,7 @@ fn what_makes_no_sense_is_refused_in_words() {
 
 /// Any sequence of words is refused or executed, and never causes a panic.
 #[test]
-fn any_words_in_any_order_are_answered() {
+fn random_arguments_get_a_reply() {
     let words = [
         "KIND",
         "bloom",
@@ -121,7 +121,7 @@ fn any_words_in_any_order_are_answered() {
 /// The command accepts what `mayhap plan` prints, for every structure, and the filter takes the planned
 /// memory.
 #[test]
-fn every_printed_line_is_accepted() {
+fn every_recommended_reserve_line_is_accepted() {
     let mut lines = 0;
     for needs in [
         Needs::new(10_000, 0.01),
@@ -176,7 +176,7 @@ fn plans_are_maps_and_name_no_filter() {
 }
 
 #[test]
-fn without_a_kind_the_advice_is_followed() {
+fn reserve_without_kind_uses_the_recommended_kind() {
     let mut stage = Stage::new();
     for (name, options, kinds) in [
         ("a", "CAPACITY 1000000", &["blocked-bloom", "bloom"][..]),
@@ -195,7 +195,7 @@ fn without_a_kind_the_advice_is_followed() {
 }
 
 #[test]
-fn keys_are_secret_given_or_not_there() {
+fn keys_are_random_given_or_absent() {
     let mut stage = Stage::new();
     for (name, options) in [("a", ""), ("b", ""), ("c", "KEYLESS"), ("d", "KEYLESS SEED 7"), ("e", "SEED 7")]
     {
@@ -210,7 +210,7 @@ fn keys_are_secret_given_or_not_there() {
 }
 
 #[test]
-fn memory_is_asked_for_before_it_is_taken() {
+fn memory_is_admitted_before_filters_allocate() {
     let mut stage = Stage::new();
     stage.budget.set_limit(1 << 20);
     assert!(stage.refused("MF.RESERVE big KIND bloom CAPACITY 10000000").starts_with("OOM "));
@@ -273,7 +273,7 @@ fn memory_is_asked_for_before_it_is_taken() {
 }
 
 #[test]
-fn a_filter_with_a_limit_of_its_own_says_so() {
+fn filter_at_its_own_memory_limit_reports_cannot_grow() {
     let mut stage = Stage::new();
     assert_eq!(stage.run("MF.RESERVE own KIND scalable CAPACITY 1000 MEMORY 5000"), Reply::Ok);
     let items = (0..20_000).map(|item| format!(" {item}")).collect::<String>();

@@ -21,7 +21,7 @@ fn dumped(stage: &mut Stage, name: &str) -> Vec<u8> {
 /// A list and the full filter get the same requests. Answers, counts, figures and, at any moment, the dumped
 /// bytes are equal.
 #[test]
-fn a_list_is_told_from_the_full_filter_by_its_memory_alone() {
+fn lists_and_filters_differ_only_in_memory() {
     for options in [
         "KIND scalable TIERS 1000,10000 FPR 0.01",
         "KIND bloom CAPACITY 1000 FPR 0.01",
@@ -64,7 +64,7 @@ fn a_list_is_told_from_the_full_filter_by_its_memory_alone() {
 }
 
 #[test]
-fn a_list_becomes_a_filter_in_the_midst_of_a_request_and_nothing_is_lost() {
+fn list_becomes_a_filter_within_a_request_without_loss() {
     for options in
         ["KIND scalable TIERS 1000,10000 FPR 0.01", "KIND bloom CAPACITY 1000", "KIND blocked CAPACITY 1000"]
     {
@@ -85,7 +85,7 @@ fn a_list_becomes_a_filter_in_the_midst_of_a_request_and_nothing_is_lost() {
 /// The goal for a million filters is at most 150 bytes beyond the bits of the first tier; we aim at 600 bytes
 /// in total.
 #[test]
-fn a_filter_of_one_user_takes_few_bytes() {
+fn a_filter_with_few_items_takes_few_bytes() {
     let mut stage = Stage::new();
     for user in 0..100 {
         let name = format!("user:{user}");

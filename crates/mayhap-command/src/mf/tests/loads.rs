@@ -38,7 +38,7 @@ fn used(stage: &Stage) -> u64 {
 }
 
 #[test]
-fn a_dump_is_of_one_moment_and_its_iterators_go_stale() {
+fn dump_is_consistent_and_iterators_expire() {
     let mut stage = large();
     let before = used(&stage);
     let Reply::Array(first) = stage.run("MF.DUMP large 0") else { panic!() };
@@ -85,7 +85,7 @@ fn a_dump_is_of_one_moment_and_its_iterators_go_stale() {
 }
 
 #[test]
-fn an_interrupted_load_leaves_the_generation_before_it_or_nothing_that_answers() {
+fn interrupted_load_keeps_the_old_generation_or_answers_not_ready() {
     let whole = pieces(&mut large(), "large");
     assert!(whole.len() > 3);
     let mut stage = Stage::new();
@@ -118,7 +118,7 @@ fn an_interrupted_load_leaves_the_generation_before_it_or_nothing_that_answers()
 }
 
 #[test]
-fn hostile_bytes_serve_nothing_and_take_nothing() {
+fn invalid_bytes_create_no_filter() {
     let mut stage = Stage::new();
     stage.run("MF.RESERVE small KIND quotient CAPACITY 500");
     stage.run("MF.MADD small a b c");
@@ -158,7 +158,7 @@ fn hostile_bytes_serve_nothing_and_take_nothing() {
 /// A header that announces a terabyte is admitted or refused. Either way only the bytes that arrived are
 /// kept.
 #[test]
-fn announced_lengths_are_admitted_and_never_taken_at_their_word() {
+fn declared_lengths_are_checked_before_allocation() {
     let mut stage = large();
     let first = pieces(&mut stage, "large").remove(0).1;
     let header = &first[..192];

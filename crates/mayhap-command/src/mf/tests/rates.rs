@@ -25,7 +25,7 @@ fn wrong_answers(options: &str, items: u64) -> (u64, f64) {
 }
 
 #[test]
-fn full_filters_are_wrong_as_often_as_they_say_and_fuller_ones_are_caught() {
+fn full_filters_have_the_expected_rate_and_overfull_ones_are_caught() {
     for options in [
         "KIND bloom CAPACITY 20000 FPR 0.01",
         "KIND blocked CAPACITY 100000 FPR 0.01",

@@ -13,12 +13,12 @@ use crate::value::Value;
 
 /// A clock that stands still until it is moved, and random numbers that are predictable.
 #[derive(Debug)]
-pub(crate) struct Still {
+pub(crate) struct FixedClock {
     pub(crate) now_ms: AtomicU64,
     drawn: AtomicU64,
 }
 
-impl Environment for Still {
+impl Environment for FixedClock {
     fn now_ms(&self) -> u64 {
         self.now_ms.load(Ordering::Relaxed)
     }
@@ -35,7 +35,7 @@ impl Environment for Still {
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) values: BTreeMap<Vec<u8>, Value>,
-    pub(crate) environment: Still,
+    pub(crate) environment: FixedClock,
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,
     pub(crate) changed: bool,
@@ -47,7 +47,7 @@ impl Stage {
     pub(crate) fn new() -> Self {
         Self {
             values: BTreeMap::new(),
-            environment: Still { now_ms: AtomicU64::new(1_800_000_000_000), drawn: AtomicU64::new(1) },
+            environment: FixedClock { now_ms: AtomicU64::new(1_800_000_000_000), drawn: AtomicU64::new(1) },
             limits: Limits::default(),
             budget: Budget::default(),
             changed: false,

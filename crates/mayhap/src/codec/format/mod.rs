@@ -266,7 +266,7 @@ impl Format {
     /// Detects the format of the bytes of a whole file. Few formats have a magic number; the others match if their lengths and fields are
     /// consistent. A file that is truncated or has trailing bytes matches no format.
     ///
-    /// LevelDB's and rbloom's filters can be recognized by one number only, so many files that are not filters match them. They are
+    /// LevelDB's and rbloom's filters can be recognized by one number only, which many files that are not filters match. They are
     /// returned only if no other format matches. A Redisson bitmap cannot be recognized: it is never returned, and may be mistaken for one of
     /// these two.
     #[must_use]

@@ -243,7 +243,7 @@ impl Format {
     /// # Errors
     /// [`ReadError::Needs`] for missing information, [`ReadError::Decode`] for bytes that are not a valid filter of this format.
     pub fn read(self, bytes: &[u8], options: &ReadOptions) -> Result<Filter, ReadError> {
-        self.read_unnamed(bytes, options).map_err(|trouble| match trouble {
+        self.read_unnamed(bytes, options).map_err(|failure| match failure {
             Failure::Decode(cause) => ReadError::Decode { format: self, cause },
             Failure::Read(cause) => cause,
         })

@@ -8,7 +8,7 @@ use crate::journal::{PARTS, part_of};
 
 /// The parts that lost names, one bit for each.
 #[derive(Debug, Default)]
-pub(crate) struct Doubt(AtomicU64);
+pub(crate) struct UnknownLosses(AtomicU64);
 
 /// All parts.
 pub(crate) const ALL: u64 = u64::MAX;
@@ -20,7 +20,7 @@ pub(crate) const fn bit(part: usize) -> u64 {
     1 << (part % PARTS)
 }
 
-impl Doubt {
+impl UnknownLosses {
     /// The parts.
     pub(crate) fn parts(&self) -> u64 {
         self.0.load(Relaxed)
