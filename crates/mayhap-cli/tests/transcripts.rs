@@ -8,7 +8,7 @@
 mod program;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
