@@ -11,7 +11,6 @@ use crate::{
     DualBloom, FingerprintSet, Gcs, GrowableCuckoo, Growing, Quotient, Ribbon, ScalableBloom, ScalableCuckoo,
     Window, Xor8, Xor16, Xor32,
 };
-#[cfg(feature = "formats")]
 use crate::{WideBloom, wide};
 
 /// A filter of any kind, as read from a file or received from a peer.
@@ -80,7 +79,6 @@ pub enum Filter {
     /// An unknown number of items, one table.
     Growing(Growing),
     /// The classic, of a program whose items have no hash of 128 bits. Its kind is [`Kind::Bloom`], too.
-    #[cfg(feature = "formats")]
     WideBloom(WideBloom),
     /// RedisBloom's cuckoo filter, which grows table by table.
     ScalableCuckoo(ScalableCuckoo),
@@ -119,7 +117,6 @@ macro_rules! each {
             Filter::Gcs($filter) => $value,
             Filter::Window($filter) => $value,
             Filter::Growing($filter) => $value,
-            #[cfg(feature = "formats")]
             Filter::WideBloom($wide) => $itself,
             Filter::ScalableCuckoo($filter) => $value,
             Filter::Fingerprints($filter) => $value,
@@ -148,7 +145,6 @@ impl Filter {
             Self::Gcs(_) => Kind::Gcs,
             Self::Window(_) => Kind::Window,
             Self::Growing(_) => Kind::Growing,
-            #[cfg(feature = "formats")]
             Self::WideBloom(_) => Kind::Bloom,
             Self::ScalableCuckoo(_) => Kind::ScalableCuckoo,
             Self::Fingerprints(_) => Kind::Fingerprints,
@@ -166,16 +162,13 @@ impl Filter {
     /// hash the bytes of an item as they are.
     #[must_use]
     pub fn items(&self) -> Option<ItemEncoding> {
-        #[cfg(feature = "formats")]
-        return match self {
+        match self {
             Self::WideBloom(filter) => Some(filter.items()),
             filter => match filter.scheme()? {
                 HashScheme::Foreign(foreign) => Some(foreign.items()),
                 _ => None,
             },
-        };
-        #[cfg(not(feature = "formats"))]
-        None
+        }
     }
 
     fn check_form<I: Item + ?Sized>(&self, item: &I) -> Result<(), InsertError> {
@@ -244,7 +237,6 @@ impl Filter {
             Self::ScalableCuckoo(filter) => filter.insert(item),
             Self::Fingerprints(filter) => filter.insert(item),
             Self::Window(filter) => Ok(filter.insert(item)),
-            #[cfg(feature = "formats")]
             Self::WideBloom(filter) => Ok(filter.insert(item)),
             Self::Xor8(_)
             | Self::Xor16(_)
@@ -311,7 +303,6 @@ impl Filter {
             Self::ScalableCuckoo(filter) => filter.insert_batch(items),
             Self::Fingerprints(filter) => filter.insert_batch(items),
             Self::Window(filter) => Ok(filter.insert_batch(items)),
-            #[cfg(feature = "formats")]
             Self::WideBloom(filter) => Ok(filter.insert_batch(items)),
             Self::Xor8(_)
             | Self::Xor16(_)
@@ -436,7 +427,6 @@ impl Filter {
             Self::Gcs(filter) => Self::Gcs(filter.try_clone()?),
             Self::Window(filter) => Self::Window(filter.try_clone()?),
             Self::Growing(filter) => Self::Growing(filter.try_clone()?),
-            #[cfg(feature = "formats")]
             Self::WideBloom(filter) => Self::WideBloom(filter.try_clone()?),
             Self::ScalableCuckoo(filter) => Self::ScalableCuckoo(filter.try_clone()?),
             Self::Fingerprints(filter) => Self::Fingerprints(filter.try_clone()?),
@@ -463,13 +453,10 @@ impl Filter {
             (Self::Quotient(ours), Self::Quotient(theirs)) => ours.union(theirs),
             (Self::Gcs(ours), Self::Gcs(theirs)) => ours.union(theirs),
             (Self::Fingerprints(ours), Self::Fingerprints(theirs)) => ours.union(theirs),
-            #[cfg(feature = "formats")]
             (Self::WideBloom(ours), Self::WideBloom(theirs)) => ours.union(theirs),
-            #[cfg(feature = "formats")]
             (Self::WideBloom(wide), Self::Bloom(plain)) => {
                 Err(MergeError::HashDiffers { ours: wide.hashing(), theirs: format!("{:?}", plain.scheme()) })
             }
-            #[cfg(feature = "formats")]
             (Self::Bloom(plain), Self::WideBloom(wide)) => {
                 Err(MergeError::HashDiffers { ours: format!("{:?}", plain.scheme()), theirs: wide.hashing() })
             }
@@ -563,7 +550,6 @@ impl Storable for Filter {
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
         Ok(match header.kind {
             Kind::Bitmap => Self::Bitmap(Bitmap::restore(header, body)?),
-            #[cfg(feature = "formats")]
             Kind::Bloom if header.placement >= wide::FIRST_NUMBER => {
                 Self::WideBloom(WideBloom::restore(header, body)?)
             }

@@ -85,7 +85,6 @@ pub mod sizing;
 mod statics;
 mod store;
 mod together;
-#[cfg(feature = "formats")]
 mod wide;
 mod window;
 mod xor;
@@ -106,7 +105,6 @@ pub use filter::Filter;
 pub use fingerprints::FingerprintSet;
 pub use gcs::{Gcs, GcsBuilder, GcsShape, GcsValues};
 pub use growing::{Growing, GrowingShape};
-#[cfg(feature = "formats")]
 pub use hash::{ForeignHash, ForeignScheme};
 pub use hash::{HashScheme, ItemHash, SecretKey, WellMixed};
 pub use item::{EncodedItem, EncodingError, Item, ItemEncoding, ItemValue, UnknownEncoding};
@@ -119,7 +117,6 @@ pub use scalable_cuckoo::{ScalableCuckoo, ScalableCuckooShape};
 pub use shared::{AtomicBlockedBloom, AtomicBloom, Shared};
 pub use statics::{BuildOptions, Fingerprint};
 pub use store::{Relocate, give_memory_back, relocate_box, take_all_from_heap};
-#[cfg(feature = "formats")]
 pub use wide::{WideBloom, WidePlacement};
 pub use window::{Generation, Pace, Window, WindowShape};
 pub use xor::{Xor, Xor8, Xor16, Xor32, XorShape};
@@ -133,7 +130,6 @@ mod pages {
     struct Guide;
     #[doc = include_str!("../../../docs/filters.md")]
     struct Filters;
-    #[cfg(feature = "formats")]
     #[doc = include_str!("../../../docs/formats.md")]
     struct Formats;
 }

@@ -14,7 +14,6 @@
 //! ```
 
 use super::{PositionStream, Range};
-#[cfg(feature = "formats")]
 use crate::hash::ForeignHash;
 use crate::hash::{HashScheme, ItemHash};
 
@@ -72,7 +71,6 @@ impl BloomPlacement {
 
     /// Do filters with this hash use this placement? Keyed filters of the `BF.*` family also use RedisBloom's placement.
     pub(crate) fn suits(self, scheme: &HashScheme) -> bool {
-        #[cfg(feature = "formats")]
         if let HashScheme::Foreign(foreign) = scheme {
             let function = foreign.function();
             return match self {
@@ -234,7 +232,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "formats")]
     #[test]
     fn the_first_version_of_spark_has_no_seed() {
         use crate::hash::ForeignScheme;

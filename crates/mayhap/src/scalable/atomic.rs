@@ -259,7 +259,6 @@ mod tests {
         grows_alike(|| ScalableBloom::for_capacity(64, 0.5, 7))
     }
 
-    #[cfg(feature = "formats")]
     #[test]
     fn grows_exactly_like_redis_bloom() -> Result<(), BuildError> {
         use crate::codec::redis_bloom::{Scaling, create};

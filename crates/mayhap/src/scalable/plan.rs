@@ -14,7 +14,6 @@ const MAX_REDIS_LAYERS: usize = 1024;
 /// rate.
 pub(crate) const REDIS_TIGHTENING: f64 = 0.5;
 /// The tightening ratio that takes the least memory over many growths; see [`Plan::RedisBloomTightened`].
-#[cfg(feature = "formats")]
 pub(crate) const COMPACT_TIGHTENING: f64 = 0.85;
 /// ln 2 squared, with RedisBloom's digits. With other digits the number of probes can differ by one.
 const LN_2_SQUARED: f64 = 0.480453013918201;
@@ -112,7 +111,6 @@ pub(crate) fn redis_bits_for_probes(error: f64, probes: u32) -> Option<f64> {
 }
 
 /// Returns whether these are the bits per entry, except for the last digits of a logarithm.
-#[cfg(feature = "formats")]
 pub(crate) fn redis_bits_agree(error: f64, bits_per_entry: f64) -> bool {
     redis_bits_per_entry(error).to_bits().abs_diff(bits_per_entry.to_bits()) <= 2
 }
@@ -155,7 +153,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "formats")]
     #[test]
     fn bits_of_an_entry_agree_except_for_rounding() {
         let bits = redis_bits_per_entry(0.01);

@@ -314,7 +314,6 @@ impl Lines {
     }
 
     /// `count` bytes from byte `at` on, of all words as little-endian bytes; fewer if they end before.
-    #[cfg(feature = "formats")]
     pub(crate) fn le_bytes(&self, at: usize, count: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(count.min((self.words * 8).saturating_sub(at)));
         self.extend_le_bytes(at, count, &mut bytes);
@@ -347,7 +346,6 @@ impl Lines {
     }
 
     /// Puts `bytes` from byte `at` on into all words as little-endian bytes; what would be behind the last word is left out.
-    #[cfg(feature = "formats")]
     pub(crate) fn put_le_bytes(&mut self, at: usize, bytes: &[u8]) {
         let mut put = |at: usize, byte: u8| {
             if let Some(word) = self.words_mut().get_mut(at / 8) {
@@ -506,7 +504,6 @@ mod tests {
         assert_eq!(array.ones(), 1);
     }
 
-    #[cfg(feature = "formats")]
     #[test]
     fn bytes_go_in_and_out_at_any_place() {
         let mut array = Lines::zeroed(2).unwrap();
