@@ -23,8 +23,8 @@ use std::time::Instant;
 use clap::Args;
 use mayhap::advise::solve::{Known, complete};
 use mayhap::advise::{Needs, Structure};
-use mayhap::codec::format::Format;
 use mayhap::{Filter, HashScheme, ItemEncoding};
+use mayhap_formats::Format;
 
 use self::choice::{Choice, choose};
 use self::report::BuildReport;

@@ -5,10 +5,8 @@ mod read_back;
 use std::path::PathBuf;
 
 use clap::Args;
-use mayhap::codec::dcso;
-use mayhap::codec::format::Format;
-use mayhap::codec::{WriteError, redisson};
 use mayhap::{Filter, HashScheme};
+use mayhap_formats::{Format, WriteError, dcso, redisson};
 use serde::Serialize;
 
 use crate::error::CliError;

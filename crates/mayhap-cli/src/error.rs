@@ -5,8 +5,8 @@ use std::{fmt, io};
 
 use mayhap::BuildError;
 use mayhap::advise::{CreateError, NeedsError, say};
-use mayhap::codec::format::Format;
 use mayhap::file::FileError;
+use mayhap_formats::Format;
 use mayhap_server::settings::SettingsError;
 use mayhap_server::{SaveError, StartError};
 

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use mayhap::advise::say;
-use mayhap::codec::format::Format;
 use mayhap::file::Backing;
 use mayhap::{Filter, MergeError};
+use mayhap_formats::Format;
 use serde::Serialize;
 
 use crate::Verdict;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use clap::Args;
 use mayhap::Filter;
 use mayhap::advise::say;
-use mayhap::codec::format::Format;
+use mayhap_formats::Format;
 use serde::Serialize;
 
 use crate::error::CliError;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 use mayhap::Filter;
 use mayhap::advise::say;
-use mayhap::codec::format::Format;
+use mayhap_formats::Format;
 use serde::Serialize;
 
 use self::send::Goal;

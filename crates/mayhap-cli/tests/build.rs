@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use mayhap::codec::format::{Format, ReadOptions};
 use mayhap::{Filter, ItemEncoding, Kind, file};
+use mayhap_formats::{Format, ReadOptions};
 use mayhap_testkit::binomial::band_with_model_error;
 use mayhap_testkit::items::{member, non_member};
 use serde_json::Value;

@@ -7,9 +7,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-use mayhap::codec::dcso::{self, Packing};
-use mayhap::codec::format::{Format, ReadOptions};
 use mayhap::{Filter, ItemEncoding, file};
+use mayhap_formats::dcso::{self, Packing};
+use mayhap_formats::{Format, ReadOptions};
 use mayhap_testkit::binomial::band_with_model_error;
 use mayhap_testkit::items::{member, non_member};
 use serde_json::Value;

@@ -12,8 +12,8 @@
 
 use std::collections::BTreeSet;
 
-use mayhap::codec::block_filter::{self, BASIC};
 use mayhap::{Answers, ItemEncoding};
+use mayhap_formats::block_filter::{self, BASIC};
 
 type Error = Box<dyn std::error::Error>;
 type Script = [u8; 22];

@@ -16,7 +16,7 @@
 //! represent it, so a [`FilterLoad`] has a [`Matcher`].
 //!
 //! ```
-//! use mayhap::codec::bip37::{self, FilterLoad};
+//! use mayhap_formats::bip37::{self, FilterLoad};
 //!
 //! let mut watched = bip37::create(3, 0.01, 0, bip37::UPDATE_ALL)?;
 //! watched.insert(b"\x99\x10\x8a\xd8\xed\x9b\xb6\x27\x4d\x39\x80\xba\xb5\xa8\x5c\x04\x8f\x09\x50\xc8");
@@ -30,19 +30,18 @@
 //! ```
 //!
 //! The filter reveals the watched addresses, up to its false-positive rate, to every node that receives it. Therefore block filters
-//! ([`block_filter`](crate::codec::block_filter)) have replaced it.
+//! ([`block_filter`](crate::block_filter)) have replaced it.
 
 use std::io::{self, Write};
 
-use super::compact_size;
-use super::cursor::{Cursor, lines_of_lsb_first};
-use super::foreign::{Resemblance, WriteError, check_rate};
-use super::{DecodeError, write_words_le};
-use crate::bloom::BloomShape;
-use crate::error::BuildError;
-use crate::item::{Item, ItemEncoding};
-use crate::sizing;
-use crate::wide::{BIP37_MAX_BYTES, BIP37_MAX_FUNCTIONS, WideBloom, WidePlacement};
+use mayhap::internals::wide::{BIP37_MAX_BYTES, BIP37_MAX_FUNCTIONS};
+use mayhap::internals::{self, Lines};
+use mayhap::{BuildError, DecodeError, Item, ItemEncoding, WideBloom, WidePlacement};
+
+use crate::compact_size;
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, WriteError, check_rate};
+use crate::words::write_words_le;
 
 /// Flag: the node adds no items to the filter.
 pub const UPDATE_NONE: u8 = 0;
@@ -119,8 +118,8 @@ pub fn create(elements: u64, rate: f64, tweak: u32, flags: u8) -> Result<FilterL
         let bytes = vec![0; bytes as usize];
         return Ok(FilterLoad { matcher: Matcher::Everything { bytes, functions, tweak }, flags });
     }
-    let shape = BloomShape::from_parts(bytes * 8, functions, elements, rate)?;
-    let filter = WideBloom::placed(shape, WidePlacement::Bip37 { tweak }, ItemEncoding::Bytes)?;
+    let shape = internals::bloom::from_parts(bytes * 8, functions, elements, rate)?;
+    let filter = internals::wide::placed(shape, WidePlacement::Bip37 { tweak }, ItemEncoding::Bytes)?;
     Ok(FilterLoad { matcher: Matcher::Items(filter), flags })
 }
 
@@ -130,7 +129,7 @@ pub fn create(elements: u64, rate: f64, tweak: u32, flags: u8) -> Result<FilterL
 /// [`BuildError`] for a rate outside (0, 1) and for no items.
 pub fn size(elements: u64, rate: f64) -> Result<(u64, u32), BuildError> {
     let rate = check_rate(rate)?;
-    let elements = sizing::check_capacity(elements)?;
+    let elements = internals::check_capacity(elements)?;
     let ln_2 = std::f64::consts::LN_2;
     // Another order would round differently.
     let bits = (-1.0 / (ln_2 * ln_2) * elements as f64 * rate.ln()) as u64;
@@ -160,9 +159,9 @@ pub fn read(payload: &[u8]) -> Result<FilterLoad, DecodeError> {
         let matcher = Matcher::Everything { bytes: bytes.to_vec(), functions, tweak };
         return Ok(FilterLoad { matcher, flags });
     }
-    let shape = BloomShape::of_unknown_capacity(length * 8, functions)?;
+    let shape = internals::bloom::of_unknown_capacity(length * 8, functions)?;
     let (placement, items) = (WidePlacement::Bip37 { tweak }, ItemEncoding::Bytes);
-    let filter = WideBloom::of_bits(shape, placement, items, lines_of_lsb_first(bytes)?);
+    let filter = internals::wide::of_bits(shape, placement, items, Lines::from_le_bytes(bytes)?);
     Ok(FilterLoad { matcher: Matcher::Items(filter), flags })
 }
 
@@ -190,7 +189,7 @@ pub fn write_items(filter: &WideBloom, flags: u8, out: &mut dyn Write) -> Result
     // Only a forged `.mayhap` file can have another item encoding.
     let (WidePlacement::Bip37 { tweak }, ItemEncoding::Bytes) = (filter.placement(), filter.items()) else {
         let needs = "the murmur3 of BIP-37 of bytes";
-        return Err(WriteError::OtherPlacement { needs, got: filter.hashing() });
+        return Err(WriteError::OtherPlacement { needs, got: internals::wide::hashing(filter) });
     };
     let (length, functions) = (filter.shape().bits() / 8, filter.shape().probes());
     write_head(length, functions, out)?;
@@ -219,7 +218,7 @@ fn write_tail(functions: u32, tweak: u32, flags: u8, out: &mut dyn Write) -> io:
 /// Returns the bits as `length` bytes, which need not be whole words.
 fn write_bytes(filter: &WideBloom, length: u64, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut words = Vec::with_capacity(length.next_multiple_of(8) as usize);
-    write_words_le(filter.bits(), length.div_ceil(8), &mut words)?;
+    write_words_le(internals::wide::bits(filter), length.div_ceil(8), &mut words)?;
     words.truncate(length as usize);
     Ok(out.write_all(&words)?)
 }

@@ -23,7 +23,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::bits_and_blooms;
+//! use mayhap_formats::bits_and_blooms;
 //!
 //! let mut seen = bits_and_blooms::create(1_000, 0.01, ItemEncoding::Utf8)?; // bloom.NewWithEstimates(1000, 0.01)
 //! seen.insert("ada");
@@ -45,14 +45,11 @@ use base64::write::EncoderWriter;
 use base64::{DecodeError as Base64Error, Engine as _};
 use serde::Deserialize;
 
-use super::cursor::Cursor;
-use super::foreign::{Resemblance, WriteError, check_rate};
-use super::{DecodeError, write_words_be};
-use crate::bloom::BloomShape;
-use crate::error::BuildError;
-use crate::item::ItemEncoding;
-use crate::sizing;
-use crate::wide::{WideBloom, WidePlacement};
+use mayhap::{BuildError, DecodeError, ItemEncoding, WideBloom, WidePlacement, internals};
+
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, WriteError, check_rate};
+use crate::words::write_words_be;
 
 /// Creates an empty filter like `NewWithEstimates` for `capacity` items.
 ///
@@ -60,8 +57,8 @@ use crate::wide::{WideBloom, WidePlacement};
 /// [`BuildError`] for a rate outside (0, 1), for no items, and for more than 255 probes, which Go would accept.
 pub fn create(capacity: u64, rate: f64, items: ItemEncoding) -> Result<WideBloom, BuildError> {
     let (bits, probes) = size(capacity, rate)?;
-    let shape = BloomShape::from_parts(bits, probes, capacity, rate)?;
-    WideBloom::placed(shape, WidePlacement::BitsAndBlooms, items)
+    let shape = internals::bloom::from_parts(bits, probes, capacity, rate)?;
+    internals::wide::placed(shape, WidePlacement::BitsAndBlooms, items)
 }
 
 /// Creates an empty filter like `New(bits, probes)`.
@@ -69,8 +66,8 @@ pub fn create(capacity: u64, rate: f64, items: ItemEncoding) -> Result<WideBloom
 /// # Errors
 /// [`BuildError`] for more than 2^49 bits or more than 255 probes. For both, 0 means 1, as in Go.
 pub fn create_exactly(bits: u64, probes: u32, items: ItemEncoding) -> Result<WideBloom, BuildError> {
-    let shape = BloomShape::of_unknown_capacity(bits.max(1), probes.max(1))?;
-    WideBloom::placed(shape, WidePlacement::BitsAndBlooms, items)
+    let shape = internals::bloom::of_unknown_capacity(bits.max(1), probes.max(1))?;
+    internals::wide::placed(shape, WidePlacement::BitsAndBlooms, items)
 }
 
 /// Returns the number of bits and probes that `EstimateParameters` computes.
@@ -79,7 +76,7 @@ pub fn create_exactly(bits: u64, probes: u32, items: ItemEncoding) -> Result<Wid
 /// [`BuildError`] for a rate outside (0, 1), for no items, and for more than 255 probes.
 pub fn size(capacity: u64, rate: f64) -> Result<(u64, u32), BuildError> {
     let rate = check_rate(rate)?;
-    let n = sizing::check_capacity(capacity)? as f64;
+    let n = internals::check_capacity(capacity)? as f64;
     let ln_2 = std::f64::consts::LN_2;
     // Another order would round differently.
     let bits = (-n * rate.ln() / (ln_2 * ln_2)).ceil().max(1.0);
@@ -112,11 +109,11 @@ fn read_bitset(
         return Err(DecodeError::BadField { field: "length of the bitset", got: length });
     }
     let probes = u32::try_from(probes).map_err(|_| DecodeError::BadField { field: "k", got: probes })?;
-    let shape = BloomShape::of_unknown_capacity(bits, probes)?;
-    let words = cursor.words_be(shape.words())?;
+    let shape = internals::bloom::of_unknown_capacity(bits, probes)?;
+    let words = cursor.words_be(internals::bloom::words(&shape))?;
     cursor.finish()?;
     words.check_zero_from(bits).map_err(|bit| DecodeError::StrayBit { bit })?;
-    Ok(WideBloom::of_bits(shape, WidePlacement::BitsAndBlooms, items, words))
+    Ok(internals::wide::of_bits(shape, WidePlacement::BitsAndBlooms, items, words))
 }
 
 /// Writes the filter as `WriteTo` does.
@@ -135,14 +132,14 @@ fn check_placement(filter: &WideBloom) -> Result<(), WriteError> {
         WidePlacement::BitsAndBlooms => Ok(()),
         _ => Err(WriteError::OtherPlacement {
             needs: "the 256 bits of murmur3 of bits-and-blooms",
-            got: filter.hashing(),
+            got: internals::wide::hashing(filter),
         }),
     }
 }
 
 fn write_bitset(filter: &WideBloom, out: &mut dyn Write) -> Result<(), WriteError> {
     out.write_all(&filter.shape().bits().to_be_bytes())?;
-    write_words_be(filter.bits(), filter.shape().words(), out)?;
+    write_words_be(internals::wide::bits(filter), internals::bloom::words(filter.shape()), out)?;
     Ok(())
 }
 

@@ -21,7 +21,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::block_filter::{self, BASIC};
+//! use mayhap_formats::block_filter::{self, BASIC};
 //!
 //! let key = block_filter::key_of_block(&[0x43; 32]);
 //! let scripts: [&[u8]; 3] = [b"\x00\x14 one script", b"\x00\x14 another", b"\x00\x14 one script"];
@@ -39,16 +39,14 @@
 
 use std::io::Write;
 
-use super::DecodeError;
-use super::compact_size;
-use super::cursor::Cursor;
-use super::foreign::{Resemblance, WriteError};
-use crate::error::BuildError;
-use crate::gcs::{self, Gcs, GcsPlacement, GcsShape};
-use crate::hash::named::crypto::sha256;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme, reduce};
-use crate::item::{Item, ItemEncoding};
-use crate::statics;
+use mayhap::hash::named::crypto::sha256;
+use mayhap::{
+    BuildError, DecodeError, ForeignHash, Gcs, GcsShape, HashScheme, Item, ItemEncoding, internals,
+};
+
+use crate::compact_size;
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, WriteError};
 
 /// The coding parameters of a set. The bytes do not contain them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,11 +81,11 @@ pub fn header(filter: &[u8], previous: &[u8; 32]) -> [u8; 32] {
 }
 
 fn scheme(key: [u8; 16], items: ItemEncoding) -> HashScheme {
-    ForeignScheme::new(ForeignHash::BlockFilter { key }, items).into()
+    internals::foreign_scheme(ForeignHash::BlockFilter { key }, items)
 }
 
 fn shape(items: u64, parameters: Parameters) -> Result<GcsShape, BuildError> {
-    GcsShape::in_one_range(items, parameters.values_per_item, parameters.low_bits)
+    internals::gcs::in_one_range(items, parameters.values_per_item, parameters.low_bits)
 }
 
 /// Builds the set of these items; duplicates count once. All of their bytes are in memory until the set is built.
@@ -101,16 +99,16 @@ pub fn build<I: Item>(
     key: [u8; 16],
     encoding: ItemEncoding,
 ) -> Result<Gcs, BuildError> {
-    let bytes_of = |item: I| item.with_value(|value| encoding.encode_with(value, <[u8]>::to_vec));
+    let bytes_of = |item: I| item.with_value(|value| internals::encode_with(encoding, value, <[u8]>::to_vec));
     let mut items: Vec<Vec<u8>> = items.into_iter().map(bytes_of).collect();
     // Compared by their bytes: two items that only share a hash both count.
     items.sort_unstable();
     items.dedup();
     let (scheme, shape) = (scheme(key, encoding), shape(items.len() as u64, parameters)?);
-    let hash = |item: &Vec<u8>| statics::key(scheme.hash(item));
-    let mut values: Vec<u64> = items.iter().map(|item| reduce(hash(item), shape.range())).collect();
+    let value = |item: &Vec<u8>| internals::gcs::value_of(&scheme, item, shape.range());
+    let mut values: Vec<u64> = items.iter().map(value).collect();
     values.sort_unstable();
-    Gcs::of_values(values.into_iter().map(Ok::<_, BuildError>), shape, scheme)
+    internals::gcs::of_values(values, shape, scheme)
 }
 
 /// Reads the set in these bytes. `items` is how its items were encoded.
@@ -126,7 +124,13 @@ pub fn read(
 ) -> Result<Gcs, DecodeError> {
     let mut cursor = Cursor::new(bytes);
     let count = compact_size::read(&mut cursor, "N")?;
-    Gcs::of_differences(cursor, count, shape(count, parameters)?, scheme(key, items))
+    internals::gcs::of_differences(
+        bytes,
+        cursor.position(),
+        count,
+        shape(count, parameters)?,
+        scheme(key, items),
+    )
 }
 
 /// Writes the set in the form that is sent and hashed.
@@ -134,19 +138,19 @@ pub fn read(
 /// # Errors
 /// [`WriteError::OtherPlacement`] for a set of another rule, [`WriteError::Io`] if `out` fails.
 pub fn write(set: &Gcs, out: &mut dyn Write) -> Result<(), WriteError> {
-    if !gcs::suits(set.scheme()) || set.shape().placement() == GcsPlacement::InBuckets {
+    if internals::gcs::one_range(set).is_none() {
         let needs = "SipHash-2-4 in one range of N · M values";
         return Err(WriteError::other_rule(needs, set.scheme(), set.shape()));
     }
     compact_size::write(set.inserted(), out)?;
-    set.write_differences(out)?;
+    internals::gcs::write_differences(set, out)?;
     Ok(())
 }
 
 /// Returns the parameters of a set, if it follows this rule.
 #[must_use]
 pub fn parameters(set: &Gcs) -> Option<Parameters> {
-    let GcsPlacement::InOneRange(range) = set.shape().placement() else { return None };
+    let range = internals::gcs::one_range(set)?;
     let low_bits = set.shape().remainder_bits();
     Some(Parameters { low_bits, values_per_item: range / set.capacity() })
 }

@@ -28,7 +28,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::cassandra::{self, BitOrder};
+//! use mayhap_formats::cassandra::{self, BitOrder};
 //!
 //! let mut keys = cassandra::create(1_000, 0.01, ItemEncoding::Bytes)?;
 //! keys.insert("ada");
@@ -43,15 +43,13 @@
 
 use std::io::Write;
 
-use super::cursor::Cursor;
-use super::foreign::{Resemblance, WriteError, check_rate};
-use super::{DecodeError, write_words_be, write_words_le};
-use crate::bloom::{Bloom, BloomShape};
-use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
-use crate::item::ItemEncoding;
-use crate::probe::BloomPlacement;
-use crate::sizing;
+use mayhap::{
+    Bloom, BloomPlacement, BuildError, DecodeError, ForeignHash, HashScheme, ItemEncoding, internals,
+};
+
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, WriteError, check_rate};
+use crate::words::{write_words_be, write_words_le};
 
 /// The order of the bits in a `Filter.db`. It depends on the version of the SSTable; the file does not contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,8 +77,8 @@ const TRIVIAL_RATE: f64 = 0.393;
 /// As [`size`], and [`BuildError`] for more bits than the file format supports.
 pub fn create(keys: u64, fp_chance: f64, items: ItemEncoding) -> Result<Bloom, BuildError> {
     let (bits, probes) = size(keys, fp_chance)?;
-    let shape = BloomShape::from_parts(bits, probes, keys.max(1), fp_chance)?;
-    Bloom::placed(shape, scheme(items), BloomPlacement::Cassandra)
+    let shape = internals::bloom::from_parts(bits, probes, keys.max(1), fp_chance)?;
+    internals::bloom::placed(shape, scheme(items), BloomPlacement::Cassandra)
 }
 
 /// Returns the number of bits, in whole words, and the number of probes that Cassandra uses: the fewest bits per key, then the fewest
@@ -94,7 +92,7 @@ pub fn create(keys: u64, fp_chance: f64, items: ItemEncoding) -> Result<Bloom, B
 /// [`BuildError::RateTooLow`] below 6.71e-5, where its table ends. [`BuildError::BitsOutOfRange`] for more bits than the file format supports.
 pub fn size(keys: u64, fp_chance: f64) -> Result<(u64, u32), BuildError> {
     let fp_chance = check_rate(fp_chance)?;
-    sizing::check_capacity(keys.max(1))?;
+    internals::check_capacity(keys.max(1))?;
     let (bits_per_key, probes) = if fp_chance >= TRIVIAL_RATE {
         (1, 2)
     } else {
@@ -124,7 +122,7 @@ fn table(bits_per_item: u32, probes: u32) -> f64 {
 }
 
 fn scheme(items: ItemEncoding) -> HashScheme {
-    ForeignScheme::new(ForeignHash::Cassandra, items).into()
+    internals::foreign_scheme(ForeignHash::Cassandra, items)
 }
 
 /// Reads the filter in a `Filter.db`.
@@ -138,13 +136,13 @@ pub fn read(bytes: &[u8], order: BitOrder, items: ItemEncoding) -> Result<Bloom,
     if words > MAX_WORDS {
         return Err(DecodeError::BadField { field: "number of words", got: words });
     }
-    let shape = BloomShape::of_unknown_capacity(words * 64, probes)?;
+    let shape = internals::bloom::of_unknown_capacity(words * 64, probes)?;
     let bits = match order {
         BitOrder::Before40 => cursor.words_be(words)?,
         BitOrder::Since40 => cursor.words_le(words)?,
     };
     cursor.finish()?;
-    Ok(Bloom::of_placed_bits(shape, scheme(items), BloomPlacement::Cassandra, bits))
+    Ok(internals::bloom::of_placed_bits(shape, scheme(items), BloomPlacement::Cassandra, bits))
 }
 
 /// Writes the filter as Cassandra does.
@@ -158,7 +156,7 @@ pub fn write(filter: &Bloom, order: BitOrder, out: &mut dyn Write) -> Result<(),
     if !is_cassandras || filter.placement() != BloomPlacement::Cassandra {
         return Err(WriteError::other_placement("Cassandra's murmur3 and its rule", filter));
     }
-    let (bits, words) = (filter.shape().bits(), filter.shape().words());
+    let (bits, words) = (filter.shape().bits(), internals::bloom::words(filter.shape()));
     if bits % 64 != 0 {
         return Err(WriteError::NoRoom { field: "bits after the last whole word", got: bits % 64, limit: 0 });
     }
@@ -167,8 +165,8 @@ pub fn write(filter: &Bloom, order: BitOrder, out: &mut dyn Write) -> Result<(),
     out.write_all(&filter.shape().probes().to_be_bytes())?;
     out.write_all(&said.to_be_bytes())?;
     match order {
-        BitOrder::Before40 => write_words_be(filter.bits(), words, out)?,
-        BitOrder::Since40 => write_words_le(filter.bits(), words, out)?,
+        BitOrder::Before40 => write_words_be(internals::bloom::bits(filter), words, out)?,
+        BitOrder::Since40 => write_words_le(internals::bloom::bits(filter), words, out)?,
     }
     Ok(())
 }

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::DecodeError;
-use super::cursor::Cursor;
+use mayhap::DecodeError;
+
+use crate::cursor::Cursor;
 
 /// Reads the next number, which must have its shortest form. `field` names it in errors.
 pub(super) fn read(cursor: &mut Cursor<'_>, field: &'static str) -> Result<u64, DecodeError> {

@@ -1,8 +1,7 @@
 //! Reads the bytes of other programs field by field, without trusting them.
 
-use super::DecodeError;
-use crate::error::BuildError;
-use crate::store::{Lines, WORDS_PER_LINE};
+use mayhap::DecodeError;
+use mayhap::internals::{Lines, WORDS_PER_LINE};
 
 /// A slice of bytes and a position in it.
 #[derive(Clone, Copy, Debug)]
@@ -105,19 +104,9 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Converts a bitmap, whose first bit is the lowest bit of the first byte, into lines.
-pub(crate) fn lines_of_lsb_first(bytes: &[u8]) -> Result<Lines, BuildError> {
-    let mut lines = Lines::zeroed(bytes.len().div_ceil(WORDS_PER_LINE * 8))?;
-    for (to, from) in lines.words_mut().iter_mut().zip(bytes.chunks(8)) {
-        *to = from.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
-    }
-    Ok(lines)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
 
     #[test]
     fn fields_come_in_order_and_nothing_is_read_past_the_end() {
@@ -130,12 +119,5 @@ mod tests {
         assert!(cursor.words_le(u64::MAX).is_err());
         assert_eq!(cursor.rest(), [9]);
         assert_eq!(cursor.finish(), Ok(()));
-    }
-
-    #[test]
-    fn bitmaps_of_whole_and_partial_words_become_words() {
-        let lines = lines_of_lsb_first(&[0b1, 0, 0, 0, 0, 0, 0, 0, 0b10]).unwrap();
-        let words: Vec<u64> = lines.words().iter().map(|word| word.load(Ordering::Relaxed)).collect();
-        assert_eq!(words, [1, 2, 0, 0, 0, 0, 0, 0]);
     }
 }

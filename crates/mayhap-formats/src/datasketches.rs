@@ -37,7 +37,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::datasketches::{self, Library};
+//! use mayhap_formats::datasketches::{self, Library};
 //!
 //! let mut seen = datasketches::create(1_000, 0.01, Library::Java, 9001, ItemEncoding::Utf8)?;
 //! seen.insert("ada");
@@ -51,15 +51,13 @@
 
 use std::io::Write;
 
-use super::cursor::Cursor;
-use super::foreign::{Resemblance, WriteError, check_rate};
-use super::{DecodeError, write_words_le};
-use crate::bloom::{Bloom, BloomShape};
-use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
-use crate::item::ItemEncoding;
-use crate::probe::BloomPlacement;
-use crate::sizing;
+use mayhap::{
+    Bloom, BloomPlacement, BuildError, DecodeError, ForeignHash, HashScheme, ItemEncoding, internals,
+};
+
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, WriteError, check_rate};
+use crate::words::write_words_le;
 
 /// The library whose number of probes a new filter copies. They differ if the rate is (nearly) a power of two. Reading does not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,8 +97,8 @@ pub fn create(
 ) -> Result<Bloom, BuildError> {
     let (bits, probes) = size(expected_items, fpp, library)?;
     check_bits(bits)?;
-    let shape = BloomShape::from_parts(bits.next_multiple_of(64), probes, expected_items, fpp)?;
-    Bloom::placed(shape, scheme(seed, items), BloomPlacement::DataSketches)
+    let shape = internals::bloom::from_parts(bits.next_multiple_of(64), probes, expected_items, fpp)?;
+    internals::bloom::placed(shape, scheme(seed, items), BloomPlacement::DataSketches)
 }
 
 /// Creates an empty filter like `createBySize`: `bits` bits, rounded up to whole words, and `probes` probes.
@@ -109,8 +107,8 @@ pub fn create(
 /// [`BuildError`] for no bits or more than 2^32, no probes or more than 255.
 pub fn create_with_bits(bits: u64, probes: u32, seed: u64, items: ItemEncoding) -> Result<Bloom, BuildError> {
     check_bits(bits)?;
-    let shape = BloomShape::of_unknown_capacity(bits.next_multiple_of(64), probes)?;
-    Bloom::placed(shape, scheme(seed, items), BloomPlacement::DataSketches)
+    let shape = internals::bloom::of_unknown_capacity(bits.next_multiple_of(64), probes)?;
+    internals::bloom::placed(shape, scheme(seed, items), BloomPlacement::DataSketches)
 }
 
 /// Returns the number of bits that the library computes, before it rounds them up to whole words, and the number of probes.
@@ -119,7 +117,7 @@ pub fn create_with_bits(bits: u64, probes: u32, seed: u64, items: ItemEncoding) 
 /// [`BuildError`] for no items, a rate outside (0, 1), or more than 255 probes.
 pub fn size(expected_items: u64, fpp: f64, library: Library) -> Result<(u64, u32), BuildError> {
     let fpp = check_rate(fpp)?;
-    let items = sizing::check_capacity(expected_items)? as f64;
+    let items = internals::check_capacity(expected_items)? as f64;
     let ln_2 = std::f64::consts::LN_2;
     let bits = (-items * fpp.ln() / (ln_2 * ln_2)).ceil();
     let probes = match library {
@@ -141,7 +139,7 @@ fn check_bits(bits: u64) -> Result<(), BuildError> {
 }
 
 fn scheme(seed: u64, items: ItemEncoding) -> HashScheme {
-    ForeignScheme::new(ForeignHash::DataSketches { seed }, items).into()
+    internals::foreign_scheme(ForeignHash::DataSketches { seed }, items)
 }
 
 /// Reads a filter from an image of one of the libraries. `items` is how its items were encoded.
@@ -187,11 +185,11 @@ pub fn read_within(bytes: &[u8], empty_limit_bytes: u64, items: ItemEncoding) ->
     if words > MAX_WORDS {
         return bad("number of words", words);
     }
-    let shape = BloomShape::of_unknown_capacity(words * 64, probes.into())?;
+    let shape = internals::bloom::of_unknown_capacity(words * 64, probes.into())?;
     if is_empty {
         cursor.finish()?;
         let shape = shape.within(empty_limit_bytes)?;
-        return Ok(Bloom::placed(shape, scheme(seed, items), BloomPlacement::DataSketches)?);
+        return Ok(internals::bloom::placed(shape, scheme(seed, items), BloomPlacement::DataSketches)?);
     }
     let ones = cursor.u64_le()?;
     if ones != UNCOUNTED && ones > shape.bits() {
@@ -199,7 +197,7 @@ pub fn read_within(bytes: &[u8], empty_limit_bytes: u64, items: ItemEncoding) ->
     }
     let bits = cursor.words_le(words)?;
     cursor.finish()?;
-    Ok(Bloom::of_placed_bits(shape, scheme(seed, items), BloomPlacement::DataSketches, bits))
+    Ok(internals::bloom::of_placed_bits(shape, scheme(seed, items), BloomPlacement::DataSketches, bits))
 }
 
 /// Writes the filter like Java's `toByteArray` after `update`: the reader must count the ones.
@@ -229,7 +227,7 @@ fn write_image(filter: &Bloom, ones: u64, out: &mut dyn Write) -> Result<(), Wri
         _ => None,
     };
     let seed = seed.ok_or_else(|| WriteError::other_placement("DataSketches' XXH64 and its rule", filter))?;
-    let words = filter.shape().words();
+    let words = internals::bloom::words(filter.shape());
     // Only a forged `.mayhap` file can have partial words.
     if words > MAX_WORDS || !filter.shape().bits().is_multiple_of(64) {
         return Err(WriteError::NoRoom {
@@ -246,7 +244,7 @@ fn write_image(filter: &Bloom, ones: u64, out: &mut dyn Write) -> Result<(), Wri
     out.write_all(&words.to_le_bytes())?; // includes the four unused bytes
     if !is_empty {
         out.write_all(&ones.to_le_bytes())?;
-        write_words_le(filter.bits(), words, out)?;
+        write_words_le(internals::bloom::bits(filter), words, out)?;
     }
     Ok(())
 }

@@ -18,7 +18,7 @@
 //!   them.
 //!
 //! ```
-//! use mayhap::codec::dcso::{self, Packing};
+//! use mayhap_formats::dcso::{self, Packing};
 //!
 //! let mut seen = dcso::create(10_000, 0.001)?;
 //! seen.insert("evil.example");
@@ -37,16 +37,15 @@ use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-use super::cursor::Cursor;
-use super::foreign::{Resemblance, WriteError, check_rate};
-use super::{DecodeError, MAX_INSERTED, write_words_le};
-use crate::bloom::{Bloom, BloomShape};
-use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
-use crate::item::ItemEncoding;
-use crate::probe::BloomPlacement;
-use crate::sizing::{self, MAX_BITS};
-use crate::store::Lines;
+use mayhap::internals::{self, Lines, MAX_INSERTED};
+use mayhap::sizing::MAX_BITS;
+use mayhap::{
+    Bloom, BloomPlacement, BloomShape, BuildError, DecodeError, ForeignHash, HashScheme, ItemEncoding,
+};
+
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, WriteError, check_rate};
+use crate::words::write_words_le;
 
 /// The content of a `.bloom` file.
 #[derive(Debug)]
@@ -87,8 +86,8 @@ const GZIP_MOST_RATIO: u64 = 1032;
 /// [`BuildError`] for numbers that [`size`] rejects, and for more than 255 probes (a rate below 10^-76).
 pub fn create(n: u64, p: f64) -> Result<Bloom, BuildError> {
     let (bits, probes) = size(n, p)?;
-    let shape = BloomShape::from_parts(bits, probes, n, p)?;
-    Bloom::placed(shape, scheme(), BloomPlacement::Dcso)
+    let shape = internals::bloom::from_parts(bits, probes, n, p)?;
+    internals::bloom::placed(shape, scheme(), BloomPlacement::Dcso)
 }
 
 /// Returns the number of bits and probes that `bloom` uses for `n` items at a rate of `p`.
@@ -96,7 +95,7 @@ pub fn create(n: u64, p: f64) -> Result<Bloom, BuildError> {
 /// # Errors
 /// [`BuildError`] for no items, a rate outside (0, 1), and numbers that give no bits or too many.
 pub fn size(n: u64, p: f64) -> Result<(u64, u32), BuildError> {
-    let (items, p) = (sizing::check_capacity(n)? as f64, check_rate(p)?);
+    let (items, p) = (internals::check_capacity(n)? as f64, check_rate(p)?);
     let ln_2 = std::f64::consts::LN_2;
     // Another order would round differently. `bloom` rounds down, although rounding up would be correct.
     let bits = (items * p.ln() / (ln_2 * ln_2)).ceil().abs();
@@ -108,7 +107,7 @@ pub fn size(n: u64, p: f64) -> Result<(u64, u32), BuildError> {
 }
 
 fn scheme() -> HashScheme {
-    ForeignScheme::new(ForeignHash::Dcso, ItemEncoding::Bytes).into()
+    internals::foreign_scheme(ForeignHash::Dcso, ItemEncoding::Bytes)
 }
 
 /// Reads a `.bloom` file, plain or gzip. A compressed file is decompressed to at most `unpacked_limit` bytes, filter and data together.
@@ -148,7 +147,8 @@ impl<R: Read> Unpacking<R> {
         let bits = self.words(&shape)?;
         bits.check_zero_from(shape.bits()).map_err(|bit| DecodeError::StrayBit { bit })?;
         let data = self.rest()?;
-        let filter = Bloom::of_placed_bits(shape, scheme(), BloomPlacement::Dcso, bits).with_count(inserted);
+        let filter = internals::bloom::of_placed_bits(shape, scheme(), BloomPlacement::Dcso, bits);
+        let filter = internals::bloom::with_count(filter, inserted);
         Ok((filter, data))
     }
 
@@ -179,10 +179,12 @@ impl<R: Read> Unpacking<R> {
     }
 
     fn words(&mut self, shape: &BloomShape) -> Result<Lines, DecodeError> {
-        self.expect(shape.words() * 8)?;
-        let mut lines = Lines::zeroed(shape.lines())?;
+        self.expect(internals::bloom::words(&shape) * 8)?;
+        let mut lines = Lines::zeroed(internals::bloom::lines(&shape))?;
         let mut buffer = [0; 8192];
-        for words in lines.words_mut()[..shape.words() as usize].chunks_mut(buffer.len() / 8) {
+        for words in
+            lines.words_mut()[..internals::bloom::words(&shape) as usize].chunks_mut(buffer.len() / 8)
+        {
             let bytes = &mut buffer[..words.len() * 8];
             self.fill(bytes)?;
             for (to, &from) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
@@ -220,7 +222,7 @@ fn fields(header: &[u8; HEADER_BYTES]) -> Result<(BloomShape, u64), DecodeError>
         return Err(DecodeError::BadField { field: "N", got: inserted });
     }
     let probes = u32::try_from(k).map_err(|_| DecodeError::BadField { field: "k", got: k })?;
-    Ok((BloomShape::from_parts(m, probes, n, p)?, inserted))
+    Ok((internals::bloom::from_parts(m, probes, n, p)?, inserted))
 }
 
 /// Writes the filter, followed by the user's own `data`.
@@ -248,7 +250,7 @@ fn write_plain(filter: &Bloom, data: &[u8], out: &mut dyn Write) -> Result<(), W
     for field in [VERSION, shape.capacity(), p, shape.probes().into(), shape.bits(), filter.inserted()] {
         out.write_all(&field.to_le_bytes())?;
     }
-    write_words_le(filter.bits(), shape.words(), out)?;
+    write_words_le(internals::bloom::bits(filter), internals::bloom::words(&shape), out)?;
     out.write_all(data)?;
     Ok(())
 }
@@ -264,7 +266,7 @@ pub fn resembles(bytes: &[u8]) -> Resemblance {
             (bytes.len() as u64).saturating_mul(GZIP_MOST_RATIO),
         ),
     };
-    let fits = |shape: &BloomShape| HEADER_BYTES as u64 + 8 * shape.words() <= most;
+    let fits = |shape: &BloomShape| HEADER_BYTES as u64 + 8 * internals::bloom::words(shape) <= most;
     Resemblance::could(
         there.is_ok()
             && header[1..8] == [0; 7]

@@ -3,12 +3,11 @@
 use std::fmt;
 use std::io;
 
-use super::format::Format;
-use crate::bloom::Bloom;
-use crate::error::BuildError;
-use crate::hash::HashScheme;
-use crate::kind::Kind;
-use crate::probe::{ForeignProbes, PositionStream, Range};
+use mayhap::{Bloom, BuildError, HashScheme, Kind};
+
+use crate::format::Format;
+
+pub use mayhap::internals::Positions;
 
 /// Whether a file looks like one of some format, judged by its bytes alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,36 +31,6 @@ impl Resemblance {
 pub(crate) fn check_rate(rate: f64) -> Result<f64, BuildError> {
     if rate > 0.0 && rate < 1.0 { Ok(rate) } else { Err(BuildError::RateOutOfRange { got: rate }) }
 }
-
-/// The positions of the bits of one item, in the order in which the other program sets them.
-#[derive(Clone, Debug)]
-pub struct Positions {
-    probes: ForeignProbes,
-    /// At least 1.
-    bits: u64,
-    left: u32,
-}
-
-impl Positions {
-    pub(crate) const fn new(probes: ForeignProbes, bits: u64, left: u32) -> Self {
-        Self { probes, bits, left }
-    }
-}
-
-impl Iterator for Positions {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        self.left = self.left.checked_sub(1)?;
-        Some(self.probes.next(Range::of(self.bits)))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left as usize, Some(self.left as usize))
-    }
-}
-
-impl ExactSizeIterator for Positions {}
 
 /// Why a filter was not written in another program's format.
 #[derive(Debug)]

@@ -19,7 +19,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::guava::{self, Rounding, Strategy};
+//! use mayhap_formats::guava::{self, Rounding, Strategy};
 //!
 //! let mut seen = guava::create(1_000, 0.01, Rounding::Since33, Strategy::Mitz64, ItemEncoding::Utf8)?;
 //! seen.insert("ada");
@@ -33,16 +33,15 @@
 
 use std::io::Write;
 
-use super::cursor::Cursor;
-pub use super::foreign::Positions;
-use super::foreign::{Resemblance, WriteError, check_rate};
-use super::{DecodeError, write_words_be};
-use crate::bloom::{Bloom, BloomShape};
-use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme, ItemHash};
-use crate::item::ItemEncoding;
-use crate::probe::{BloomPlacement, ForeignProbes};
-use crate::sizing;
+use mayhap::{
+    Bloom, BloomPlacement, BuildError, DecodeError, ForeignHash, HashScheme, ItemEncoding, ItemHash,
+    internals,
+};
+
+use crate::cursor::Cursor;
+pub use crate::foreign::Positions;
+use crate::foreign::{Resemblance, WriteError, check_rate};
+use crate::words::write_words_be;
 
 /// How Guava derives positions from its 128 bits of murmur3. The stream contains the strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,8 +90,8 @@ pub fn create(
         return Err(BuildError::BitsOutOfRange { got: bits, limit: MAX_WORDS * 64 });
     }
     let capacity = expected_insertions.max(1);
-    let shape = BloomShape::from_parts(bits.next_multiple_of(64), probes, capacity, fpp)?;
-    Bloom::placed(shape, scheme(items), strategy.placement())
+    let shape = internals::bloom::from_parts(bits.next_multiple_of(64), probes, capacity, fpp)?;
+    internals::bloom::placed(shape, scheme(items), strategy.placement())
 }
 
 /// Returns the number of bits that Guava computes, before it rounds them up to whole words, and the number of probes.
@@ -101,7 +100,7 @@ pub fn create(
 /// [`BuildError`] for a rate outside (0, 1), no bits, or more than 255 probes.
 pub fn size(expected_insertions: u64, fpp: f64, rounding: Rounding) -> Result<(u64, u32), BuildError> {
     let fpp = check_rate(fpp)?;
-    let items = sizing::check_capacity(expected_insertions.max(1))? as f64;
+    let items = internals::check_capacity(expected_insertions.max(1))? as f64;
     let ln_2 = std::f64::consts::LN_2;
     // Another order would round differently.
     let bits = (-items * fpp.ln() / (ln_2 * ln_2)) as u64;
@@ -122,14 +121,14 @@ pub fn size(expected_insertions: u64, fpp: f64, rounding: Rounding) -> Result<(u
 /// Returns how Guava hashes items that its funnel encodes in this way.
 #[must_use]
 pub fn scheme(items: ItemEncoding) -> HashScheme {
-    ForeignScheme::new(ForeignHash::Guava, items).into()
+    internals::foreign_scheme(ForeignHash::Guava, items)
 }
 
 /// Returns the positions of `probes` bits of an item among `bits` bits, at least one, in the order in which Guava sets them. Use it for
 /// bitmaps that a program maintains itself, as the offsets of SETBIT and GETBIT; [`scheme`] has the hash.
 #[must_use]
 pub fn positions(strategy: Strategy, hash: ItemHash, bits: u64, probes: u32) -> Positions {
-    Positions::new(ForeignProbes::new(strategy.placement(), hash), bits.max(1), probes)
+    internals::bloom::positions(strategy.placement(), hash, bits, probes)
 }
 
 /// Reads a filter from a stream written by `writeTo`. `items` is how the funnel encoded its items.
@@ -148,10 +147,10 @@ pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Bloom, DecodeError> {
     if words > MAX_WORDS {
         return Err(DecodeError::BadField { field: "number of words", got: words });
     }
-    let shape = BloomShape::of_unknown_capacity(words * 64, probes.into())?;
+    let shape = internals::bloom::of_unknown_capacity(words * 64, probes.into())?;
     let bits = cursor.words_be(words)?;
     cursor.finish()?;
-    Ok(Bloom::of_placed_bits(shape, scheme(items), strategy.placement(), bits))
+    Ok(internals::bloom::of_placed_bits(shape, scheme(items), strategy.placement(), bits))
 }
 
 /// Writes the filter as `writeTo` does.
@@ -168,7 +167,7 @@ pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
             return Err(WriteError::other_placement("Guava's murmur3 and one of its two strategies", filter));
         }
     };
-    let (bits, words) = (filter.shape().bits(), filter.shape().words());
+    let (bits, words) = (filter.shape().bits(), internals::bloom::words(filter.shape()));
     // Only a forged `.mayhap` file can have partial words.
     if words > MAX_WORDS || !bits.is_multiple_of(64) {
         return Err(WriteError::NoRoom { field: "whole words of bits", got: bits, limit: MAX_WORDS * 64 });
@@ -177,7 +176,7 @@ pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
     let (words, probes) = (words as u32, filter.shape().probes() as u8);
     out.write_all(&[strategy, probes])?;
     out.write_all(&words.to_be_bytes())?;
-    write_words_be(filter.bits(), words.into(), out)?;
+    write_words_be(internals::bloom::bits(filter), words.into(), out)?;
     Ok(())
 }
 

@@ -32,7 +32,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::pybloom_live::{self, PybloomVersion};
+//! use mayhap_formats::pybloom_live::{self, PybloomVersion};
 //!
 //! // BloomFilter(capacity=2, error_rate=0.5), nothing added: one slice of three bits.
 //! let mut file = 0.5_f64.to_le_bytes().to_vec();
@@ -44,13 +44,11 @@
 //! # Ok::<(), mayhap::DecodeError>(())
 //! ```
 
-use super::DecodeError;
-use super::cursor::{Cursor, lines_of_lsb_first};
-use super::foreign::{Resemblance, check_rate};
-use crate::answers::Answers;
-use crate::bloom::BloomShape;
-use crate::item::{Item, ItemEncoding};
-use crate::wide::{WideBloom, WidePlacement};
+use mayhap::internals::{self, Lines};
+use mayhap::{Answers, DecodeError, Item, ItemEncoding, WideBloom, WidePlacement};
+
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, check_rate};
 
 /// The version of pybloom_live that wrote a file. The file does not contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,12 +108,12 @@ pub fn read(bytes: &[u8], version: PybloomVersion, items: ItemEncoding) -> Resul
         .map_err(|_| DecodeError::BadField { field: "number of slices", got: fields.slices })?;
     let bits =
         fields.bits().ok_or(DecodeError::BadField { field: "bits per slice", got: fields.slice_bits })?;
-    let shape = BloomShape::from_parts(bits, slices, fields.capacity, fields.error_rate)?;
+    let shape = internals::bloom::from_parts(bits, slices, fields.capacity, fields.error_rate)?;
     let payload = cursor.take(bits.div_ceil(8))?;
     cursor.finish()?;
-    let lines = lines_of_lsb_first(payload)?;
+    let lines = Lines::from_le_bytes(payload)?;
     lines.check_zero_from(bits).map_err(|bit| DecodeError::StrayBit { bit })?;
-    Ok(WideBloom::of_counted_bits(shape, version.placement(), items, lines, fields.count))
+    Ok(internals::wide::of_counted_bits(shape, version.placement(), items, lines, fields.count))
 }
 
 /// Returns whether these bytes look like such a file.
@@ -135,7 +133,7 @@ pub fn resembles(bytes: &[u8]) -> Resemblance {
 
 /// The filters written by `ScalableBloomFilter.tofile`. Each is larger than the one before; in Python, the last accepts new items.
 ///
-/// It can be queried and does not grow. Insert more items into a separate [`ScalableBloom`](crate::ScalableBloom), and query both.
+/// It can be queried and does not grow. Insert more items into a separate [`ScalableBloom`](mayhap::ScalableBloom), and query both.
 #[derive(Debug)]
 pub struct PybloomScalable {
     /// The growth factor between consecutive filters: 2 or 4.
@@ -160,10 +158,10 @@ impl PybloomScalable {
 
     /// Queries all `items`.
     pub fn may_contain_batch<I: Item>(&self, items: &[I], answers: &mut Answers) {
-        answers.reset(items.len());
+        internals::reset_answers(answers, items.len());
         for (index, item) in items.iter().enumerate() {
             if self.may_contain(item) {
-                answers.set(index);
+                internals::answer_maybe(answers, index);
             }
         }
     }

@@ -22,7 +22,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::pyprobables;
+//! use mayhap_formats::pyprobables;
 //!
 //! // BloomFilter(est_elements=20, false_positive_rate=0.01) with eleven words in it, `export_hex()`.
 //! let hex = "060e8c480380124869b81186b30020225506a5f1683069980000000000000014000000000000000b3c23d70a";
@@ -32,14 +32,11 @@
 //! # Ok::<(), mayhap::DecodeError>(())
 //! ```
 
-use super::DecodeError;
-use super::cursor::{Cursor, lines_of_lsb_first};
-use super::foreign::Resemblance;
-use crate::bloom::BloomShape;
-use crate::error::BuildError;
-use crate::item::ItemEncoding;
-use crate::sizing;
-use crate::wide::{WideBloom, WidePlacement};
+use mayhap::internals::{self, Lines};
+use mayhap::{BloomShape, BuildError, DecodeError, ItemEncoding, WideBloom, WidePlacement};
+
+use crate::cursor::Cursor;
+use crate::foreign::Resemblance;
 
 const TRAILER_BYTES: usize = 20;
 /// The divisor that pyprobables uses for the square of ln 2.
@@ -117,19 +114,19 @@ fn of_parts(bytes: &[u8], trailer: Trailer, items: ItemEncoding) -> Result<WideB
     let mut cursor = Cursor::new(bytes);
     let bits = cursor.take(shape.bits().div_ceil(8))?;
     cursor.finish()?;
-    let lines = lines_of_lsb_first(bits)?;
+    let lines = Lines::from_le_bytes(bits)?;
     lines.check_zero_from(shape.bits()).map_err(|bit| DecodeError::StrayBit { bit })?;
-    Ok(WideBloom::of_counted_bits(shape, WidePlacement::Pyprobables, items, lines, trailer.added))
+    Ok(internals::wide::of_counted_bits(shape, WidePlacement::Pyprobables, items, lines, trailer.added))
 }
 
 /// Returns the number of bits and probes as pyprobables computes them when it loads a file.
 fn shape(Trailer { estimated, rate, .. }: Trailer) -> Result<BloomShape, BuildError> {
     let rate = super::foreign::check_rate(rate.into())?;
-    let n = sizing::check_capacity(estimated)? as f64;
+    let n = internals::check_capacity(estimated)? as f64;
     // Another order would round differently.
     let bits = (-n * rate.ln() / LN_2_SQUARED).ceil();
     let probes = (std::f64::consts::LN_2 * bits / n).round_ties_even();
-    BloomShape::from_parts(bits as u64, probes as u32, estimated, rate)
+    internals::bloom::from_parts(bits as u64, probes as u32, estimated, rate)
 }
 
 /// Returns whether these bytes look like such a file.

@@ -20,7 +20,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::rbloom::{self, HashFunction};
+//! use mayhap_formats::rbloom::{self, HashFunction};
 //!
 //! let file = [&6_u64.to_le_bytes()[..], &[0; 24]].concat(); // Bloom(20, 0.01, hash_func), empty
 //! let mut seen = rbloom::read(&file, HashFunction::Sha256, ItemEncoding::Utf8)?;
@@ -28,13 +28,11 @@
 //! # Ok::<(), mayhap::DecodeError>(())
 //! ```
 
-use super::DecodeError;
-use super::cursor::{Cursor, lines_of_lsb_first};
-use super::foreign::Resemblance;
-use crate::bloom::{Bloom, BloomShape};
-use crate::hash::{ForeignHash, ForeignScheme};
-use crate::item::ItemEncoding;
-use crate::probe::BloomPlacement;
+use mayhap::internals::{self, Lines};
+use mayhap::{Bloom, BloomPlacement, DecodeError, ForeignHash, ItemEncoding};
+
+use crate::cursor::Cursor;
+use crate::foreign::Resemblance;
 
 /// The function that was passed to rbloom's `Bloom`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,9 +59,9 @@ pub fn read(bytes: &[u8], hash: HashFunction, items: ItemEncoding) -> Result<Blo
     let probes = cursor.u64_le()?;
     let probes = u32::try_from(probes).map_err(|_| DecodeError::BadField { field: "k", got: probes })?;
     let bits = cursor.rest();
-    let shape = BloomShape::of_unknown_capacity(bits.len() as u64 * 8, probes)?;
-    let scheme = ForeignScheme::new(hash.function(), items).into();
-    Ok(Bloom::of_placed_bits(shape, scheme, BloomPlacement::Rbloom, lines_of_lsb_first(bits)?))
+    let shape = internals::bloom::of_unknown_capacity(bits.len() as u64 * 8, probes)?;
+    let scheme = internals::foreign_scheme(hash.function(), items);
+    Ok(internals::bloom::of_placed_bits(shape, scheme, BloomPlacement::Rbloom, Lines::from_le_bytes(bits)?))
 }
 
 /// Returns whether these bytes look like such a file. There is little to recognize it by: a small number, followed by other bytes.

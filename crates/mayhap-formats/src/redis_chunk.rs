@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::DecodeError;
+use mayhap::DecodeError;
 
 /// The largest chunk in bytes.
 pub const MAX_CHUNK_BYTES: u64 = 16 << 20;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::DecodeError;
-use super::redis_chunk::{Coverage, LoadError, offset_of};
-use crate::error::BuildError;
+use mayhap::{BuildError, DecodeError};
+
+use crate::redis_chunk::{Coverage, LoadError, offset_of};
 
 /// A filter whose dump is a header and chunks.
 pub trait Chunked: Sized {

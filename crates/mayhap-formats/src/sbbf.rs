@@ -23,7 +23,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::sbbf::{self, Sizing};
+//! use mayhap_formats::sbbf::{self, Sizing};
 //!
 //! let mut seen = sbbf::create(1_000, 0.01, Sizing::Arrow, ItemEncoding::I64Le)?;
 //! seen.insert(&7_i64);
@@ -38,16 +38,16 @@
 
 use std::io::Write;
 
-use super::cursor::Cursor;
-use super::foreign::{Resemblance, WriteError, check_rate};
-use super::thrift::{Thrift, push_integer};
-use super::{DecodeError, write_words_le};
-use crate::blocked::{BlockedBloom, BlockedPlacement, BlockedShape, MAX_PARQUET_BLOCKS};
-use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
-use crate::item::ItemEncoding;
-use crate::sizing;
-use crate::store::Lines;
+use mayhap::internals::blocked::MAX_PARQUET_BLOCKS;
+use mayhap::internals::{self, Lines};
+use mayhap::{
+    BlockedBloom, BlockedPlacement, BuildError, DecodeError, ForeignHash, HashScheme, ItemEncoding,
+};
+
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, WriteError, check_rate};
+use crate::thrift::{Thrift, push_integer};
+use crate::words::write_words_le;
 
 /// The writer whose sizing a new filter copies. All use the same formula and round its result differently; reading does not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,8 +77,8 @@ const REST_OF_HEADER: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c
 /// [`BuildError`] for a rate outside (0, 1), too many values, or an allocation that fails.
 pub fn create(ndv: u64, fpp: f64, like: Sizing, items: ItemEncoding) -> Result<BlockedBloom, BuildError> {
     let (_, bytes) = size(ndv, fpp, like)?;
-    let shape = BlockedShape::of_split_blocks(bytes / BLOCK_BYTES, Some((ndv.max(1), fpp)))?;
-    BlockedBloom::placed(shape, scheme(items), BlockedPlacement::Parquet)
+    let shape = internals::blocked::of_split_blocks(bytes / BLOCK_BYTES, Some((ndv.max(1), fpp)))?;
+    internals::blocked::placed(shape, scheme(items), BlockedPlacement::Parquet)
 }
 
 /// Creates an empty filter of exactly `blocks` blocks.
@@ -90,8 +90,8 @@ pub fn with_blocks(blocks: u64, items: ItemEncoding) -> Result<BlockedBloom, Bui
         let [got, limit] = [blocks, MAX_PARQUET_BLOCKS].map(|blocks| blocks.saturating_mul(BLOCK_BYTES * 8));
         return Err(BuildError::BitsOutOfRange { got, limit });
     }
-    let shape = BlockedShape::of_split_blocks(blocks, None)?;
-    BlockedBloom::placed(shape, scheme(items), BlockedPlacement::Parquet)
+    let shape = internals::blocked::of_split_blocks(blocks, None)?;
+    internals::blocked::placed(shape, scheme(items), BlockedPlacement::Parquet)
 }
 
 /// Returns the number of bits that this writer computes for `ndv` distinct values, and the number of bytes it then uses.
@@ -100,7 +100,7 @@ pub fn with_blocks(blocks: u64, items: ItemEncoding) -> Result<BlockedBloom, Bui
 /// [`BuildError`] for a rate outside (0, 1) or too many values.
 pub fn size(ndv: u64, fpp: f64, like: Sizing) -> Result<(u64, u64), BuildError> {
     let fpp = check_rate(fpp)?;
-    let ndv = sizing::check_capacity(ndv.max(1))? as f64;
+    let ndv = internals::check_capacity(ndv.max(1))? as f64;
     let [least, most] = WRITERS_BYTES;
     let computed = ((-8.0 * ndv / (1.0 - fpp.powf(0.125)).ln()) as u64).min(most * 8);
     Ok(match like {
@@ -140,7 +140,7 @@ pub fn folded(filter: &BlockedBloom, fpp: f64) -> Result<BlockedBloom, BuildErro
 }
 
 pub(super) fn scheme(items: ItemEncoding) -> HashScheme {
-    ForeignScheme::new(ForeignHash::Parquet, items).into()
+    internals::foreign_scheme(ForeignHash::Parquet, items)
 }
 
 /// Reads the filter in this blob, whose items have this encoding.
@@ -168,8 +168,8 @@ pub(super) fn of_words(
     words: Lines,
     items: ItemEncoding,
 ) -> Result<BlockedBloom, DecodeError> {
-    let shape = BlockedShape::of_split_blocks(bitset_bytes / BLOCK_BYTES, None)?;
-    Ok(BlockedBloom::of_placed_blocks(shape, scheme(items), BlockedPlacement::Parquet, words))
+    let shape = internals::blocked::of_split_blocks(bitset_bytes / BLOCK_BYTES, None)?;
+    Ok(internals::blocked::of_placed_blocks(shape, scheme(items), BlockedPlacement::Parquet, words))
 }
 
 /// Writes the filter as a blob, with the same bytes that all known writers produce for these blocks.
@@ -192,7 +192,7 @@ pub fn write(filter: &BlockedBloom, out: &mut dyn Write) -> Result<(), WriteErro
     push_integer(bytes as i64, &mut header);
     header.extend(REST_OF_HEADER);
     out.write_all(&header)?;
-    write_words_le(filter.words(), bytes / 8, out)?;
+    write_words_le(internals::blocked::words(filter), bytes / 8, out)?;
     Ok(())
 }
 

@@ -24,7 +24,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::spark::{self, SparkVersion};
+//! use mayhap_formats::spark::{self, SparkVersion};
 //!
 //! let mut seen = spark::create(1_000, 0.01, SparkVersion::V2 { seed: 0 }, ItemEncoding::I64Le)?;
 //! seen.insert(&4_711); // like `putLong(4711)`: every integer is 64 bits wide
@@ -38,16 +38,15 @@
 
 use std::io::Write;
 
-use super::cursor::Cursor;
-use super::foreign::{Resemblance, WriteError};
-use super::guava::{self, Rounding};
-use super::{DecodeError, write_words_be};
-use crate::bloom::{Bloom, BloomShape};
-use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
-use crate::item::ItemEncoding;
-use crate::probe::BloomPlacement;
-use crate::sizing::{self, classic};
+use mayhap::sizing::classic;
+use mayhap::{
+    Bloom, BloomPlacement, BuildError, DecodeError, ForeignHash, HashScheme, ItemEncoding, internals,
+};
+
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, WriteError};
+use crate::guava::{self, Rounding};
+use crate::words::write_words_be;
 
 /// The two formats and their rules of placing items. The stream contains the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,7 +73,7 @@ impl SparkVersion {
             Self::V1 => 0,
             Self::V2 { seed } => seed,
         };
-        ForeignScheme::new(ForeignHash::Spark { seed }, items).into()
+        internals::foreign_scheme(ForeignHash::Spark { seed }, items)
     }
 
     /// The version of a Spark filter.
@@ -118,7 +117,7 @@ pub fn create_with_bits(
     version: SparkVersion,
     items: ItemEncoding,
 ) -> Result<Bloom, BuildError> {
-    sizing::check_capacity(expected_items)?;
+    internals::check_capacity(expected_items)?;
     let probes = (bits as f64 / expected_items as f64 * std::f64::consts::LN_2 + 0.5).floor().max(1.0);
     if probes > f64::from(MAX_PROBES) {
         return Err(BuildError::ProbesOutOfRange { got: probes as u32, limit: MAX_PROBES });
@@ -137,8 +136,8 @@ fn sized(
     items: ItemEncoding,
 ) -> Result<Bloom, BuildError> {
     check_bits(bits)?;
-    let shape = BloomShape::from_parts(bits.next_multiple_of(64), probes, expected_items, fpp)?;
-    Bloom::placed(shape, version.scheme(items), version.placement())
+    let shape = internals::bloom::from_parts(bits.next_multiple_of(64), probes, expected_items, fpp)?;
+    internals::bloom::placed(shape, version.scheme(items), version.placement())
 }
 
 fn check_bits(bits: u64) -> Result<(), BuildError> {
@@ -154,7 +153,7 @@ fn check_bits(bits: u64) -> Result<(), BuildError> {
 /// [`BuildError`] for no items, a rate outside (0, 1), no bits, or more than 255 probes.
 pub fn size(expected_items: u64, fpp: f64) -> Result<(u64, u32), BuildError> {
     // Guava replaces 0 by 1, Spark does not.
-    sizing::check_capacity(expected_items)?;
+    internals::check_capacity(expected_items)?;
     guava::size(expected_items, fpp, Rounding::Until33)
 }
 
@@ -177,10 +176,10 @@ pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Bloom, DecodeError> {
     if words > MAX_WORDS {
         return Err(DecodeError::BadField { field: "number of words", got: words });
     }
-    let shape = BloomShape::of_unknown_capacity(words * 64, probes)?;
+    let shape = internals::bloom::of_unknown_capacity(words * 64, probes)?;
     let bits = cursor.words_be(words)?;
     cursor.finish()?;
-    Ok(Bloom::of_placed_bits(shape, version.scheme(items), version.placement(), bits))
+    Ok(internals::bloom::of_placed_bits(shape, version.scheme(items), version.placement(), bits))
 }
 
 /// Writes the filter as `writeTo` does, in its own version.
@@ -192,7 +191,7 @@ pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
     let version = SparkVersion::of(filter).ok_or_else(|| {
         WriteError::other_placement("Spark's murmur3 and the rule of one of its two versions", filter)
     })?;
-    let words = filter.shape().words();
+    let words = internals::bloom::words(filter.shape());
     // Only a forged `.mayhap` file can have partial words.
     if words > MAX_WORDS || !filter.shape().bits().is_multiple_of(64) {
         return Err(WriteError::NoRoom {
@@ -211,7 +210,7 @@ pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
         out.write_all(&seed.to_be_bytes())?;
     }
     out.write_all(&(words as u32).to_be_bytes())?;
-    write_words_be(filter.bits(), words, out)?;
+    write_words_be(internals::bloom::bits(filter), words, out)?;
     Ok(())
 }
 

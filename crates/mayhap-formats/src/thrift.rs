@@ -9,8 +9,9 @@
 //!
 //! Unknown fields are skipped. Every value takes at least a byte, so the work is bounded by the input length; nesting has a limit.
 
-use super::DecodeError;
-use super::cursor::Cursor;
+use mayhap::DecodeError;
+
+use crate::cursor::Cursor;
 
 /// The deepest nesting of structures, lists and maps. Parquet's own needs seven.
 const MAX_DEPTH: u32 = 32;

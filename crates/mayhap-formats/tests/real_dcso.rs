@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mayhap::Bloom;
-use mayhap::codec::dcso::{self, Dcso, Packing};
+use mayhap_formats::dcso::{self, Dcso, Packing};
 
 use real::Folder;
 

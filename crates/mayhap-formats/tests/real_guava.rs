@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mayhap::codec::guava::{self, Rounding, Strategy};
 use mayhap::{Bloom, ItemEncoding};
+use mayhap_formats::guava::{self, Rounding, Strategy};
 
 use real::Folder;
 use real::items::{Given, Items};

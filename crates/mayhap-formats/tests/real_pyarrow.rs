@@ -3,15 +3,14 @@
 //!
 //! `MAYHAP_TEST_PYTHON` names the interpreter; `./test` installs it with both packages, and also sets `MAYHAP_REQUIRE_REAL`, which makes a missing
 //! program a failure. Without them the test prints a message and does nothing.
-#![cfg(feature = "formats")]
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mayhap::codec::parquet::{InRowGroup, ParquetFilters};
-use mayhap::codec::sbbf::{self, Sizing};
 use mayhap::{BlockedBloom, Item, ItemEncoding};
+use mayhap_formats::parquet::{InRowGroup, ParquetFilters};
+use mayhap_formats::sbbf::{self, Sizing};
 use mayhap_testkit::binomial::binomial_band;
 use serde_json::Value;
 

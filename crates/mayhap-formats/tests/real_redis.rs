@@ -5,8 +5,8 @@
 
 mod real;
 
-use mayhap::codec::redisson::{self, Config, config_key};
 use mayhap::{Bloom, Item, ItemEncoding};
+use mayhap_formats::redisson::{self, Config, config_key};
 
 use real::items::{Given, Items};
 use real::redis::{Redis, Reply, Words, command};

@@ -1,7 +1,7 @@
 //! The crate xorf and we on each other's filters.
 
-use mayhap::codec::fast_filter::{self, FuseLayout, xor};
 use mayhap::{BinaryFuse, Fingerprint, ItemEncoding, Xor};
+use mayhap_formats::fast_filter::{self, FuseLayout, xor};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xorf::Filter;

@@ -39,13 +39,13 @@
 //! Sizes are computed and checked before memory is allocated (`BloomShape` and its siblings). [`advise`] picks a kind,
 //! [`sizing`] has the formulas, `file` saves and opens filters, [`codec`] encodes them as bytes.
 //!
-//! Filters of other programs (Guava, Redisson, RedisBloom, Parquet, Spark and more) are read as these kinds, and most of
-//! them are written back: [`codec`] lists them, `codec::format` has them all by name.
+//! The crate `mayhap-formats` reads filters of other programs (Guava, Redisson, RedisBloom, Parquet, Spark and more) as these
+//! kinds, and writes most of them back.
 //!
 //! [`explain`] shows which bits or slots a lookup reads for one item, and why it gives its answer.
 //!
-//! Features: `file` (on by default) for files and memory maps, `formats` (on by default) for the filters of other
-//! programs, `named-hashes` for their hash functions by name; `formats` enables it.
+//! Features: `file` (on by default) for files and memory maps, `named-hashes` for the hash functions of other systems that come from
+//! other crates, and all of them by name. Filters of Redisson, rbloom and pybloom_live need it.
 #![deny(unsafe_code)]
 
 pub mod advise;
@@ -71,6 +71,8 @@ mod fingerprints;
 mod gcs;
 mod growing;
 pub mod hash;
+#[doc(hidden)]
+pub mod internals;
 mod item;
 mod kind;
 mod probe;
@@ -105,8 +107,7 @@ pub use filter::Filter;
 pub use fingerprints::FingerprintSet;
 pub use gcs::{Gcs, GcsBuilder, GcsShape, GcsValues};
 pub use growing::{Growing, GrowingShape};
-pub use hash::{ForeignHash, ForeignScheme};
-pub use hash::{HashScheme, ItemHash, SecretKey, WellMixed};
+pub use hash::{ForeignHash, ForeignScheme, HashScheme, ItemHash, SecretKey, WellMixed};
 pub use item::{EncodedItem, EncodingError, Item, ItemEncoding, ItemValue, UnknownEncoding};
 pub use kind::Kind;
 pub use probe::BloomPlacement;

@@ -17,8 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mayhap::advise::Structure;
-use mayhap::codec::format::Format;
 use mayhap::{HashScheme, ItemHash};
+use mayhap_formats::Format;
 use mayhap_remote::redis::{self, Cmd, Value};
 
 use super::choice::{Choice, choose};

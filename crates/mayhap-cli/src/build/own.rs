@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use mayhap::advise::{CreateError, Growth, Structure, say};
-use mayhap::codec::format::Format;
 use mayhap::{BuildOptions, Filter, HashScheme, InsertError, ItemHash};
+use mayhap_formats::Format;
 
 use super::choice::{self, Choice, choose};
 use super::distinct::Distinct;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::thread;
 
 use mayhap::advise::say;
-use mayhap::codec::format::Format;
 use mayhap::{Filter, Kind};
+use mayhap_formats::Format;
 use redis::Value;
 
 use super::pieces::Pieces;

@@ -4,15 +4,13 @@ use std::io::{self, Write};
 
 use serde::Deserialize;
 
+use mayhap::internals::Lines;
+use mayhap::internals::statics::{FuseMeasurements, Slots, XorMeasurements, fits, lines_of, per_word, slot};
+use mayhap::{DecodeError, Fingerprint};
+
 use super::slots::check_length;
 use super::{Parts, graph_of, xor};
-use crate::codec::{DecodeError, bits_and_blooms};
-use crate::statics::Fingerprint;
-use crate::statics::fingerprint::{load, per_word};
-use crate::statics::foreign::{ForeignFuse, ForeignGraph, ForeignXor};
-use crate::statics::graph::Graph as _;
-use crate::statics::table::{StaticTable, lines_of};
-use crate::store::Lines;
+use crate::bits_and_blooms;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,7 +41,7 @@ pub(super) fn read_fuse<F: Fingerprint>(bytes: &[u8]) -> Result<Parts, DecodeErr
     Ok(Parts { seed: fuse.seed, graph, inserted: None, slots })
 }
 
-pub(super) fn read_xor<F: Fingerprint>(bytes: &[u8]) -> Result<(u64, ForeignXor, Lines), DecodeError> {
+pub(super) fn read_xor<F: Fingerprint>(bytes: &[u8]) -> Result<(u64, XorMeasurements, Lines), DecodeError> {
     let filter: Xor = serde_json::from_slice(bytes).map_err(|cause| refusal(bytes, &cause))?;
     let graph = xor::graph_of(filter.block_length)?;
     let slots = packed::<F>(&filter.fingerprints, graph.slots())?;
@@ -61,7 +59,7 @@ fn packed<F: Fingerprint>(fingerprints: &[u32], slots: u64) -> Result<Lines, Dec
     for (word, group) in lines.words_mut().iter_mut().zip(fingerprints.chunks(per_word::<F>())) {
         for &fingerprint in group.iter().rev() {
             let got = u64::from(fingerprint);
-            if F::lowest(got).widen() != got {
+            if !fits::<F>(got) {
                 return Err(DecodeError::BadField { field: "fingerprint", got });
             }
             *word = *word << F::BITS | got;
@@ -71,33 +69,30 @@ fn packed<F: Fingerprint>(fingerprints: &[u32], slots: u64) -> Result<Lines, Dec
 }
 
 pub(super) fn write_fuse<F: Fingerprint>(
-    table: &StaticTable<F, ForeignFuse>,
+    table: &Slots<'_, FuseMeasurements>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let [length, segments] = table.places().graph().segments();
+    let [length, segments] = table.measurements.segments();
     let (mask, starts) = (length - 1, length * segments);
-    write!(out, "{{\"seed\":{},\"segment_length\":{length},", table.places().seed())?;
+    write!(out, "{{\"seed\":{},\"segment_length\":{length},", table.seed)?;
     write!(out, "\"segment_length_mask\":{mask},\"segment_count_length\":{starts},")?;
-    write_fingerprints(table, out)
+    write_fingerprints::<F>(table.lines, table.measurements.slots(), out)
 }
 
 pub(super) fn write_xor<F: Fingerprint>(
-    table: &StaticTable<F, ForeignXor>,
+    table: &Slots<'_, XorMeasurements>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (seed, block) = (table.places().seed(), table.places().graph().block());
+    let (seed, block) = (table.seed, table.measurements.block());
     write!(out, "{{\"seed\":{seed},\"block_length\":{block},")?;
-    write_fingerprints(table, out)
+    write_fingerprints::<F>(table.lines, table.measurements.slots(), out)
 }
 
-fn write_fingerprints<F: Fingerprint, G: ForeignGraph>(
-    table: &StaticTable<F, G>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn write_fingerprints<F: Fingerprint>(lines: &Lines, slots: u64, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\"fingerprints\":[")?;
-    for slot in 0..table.places().slots() as usize {
-        let comma = if slot == 0 { "" } else { "," };
-        write!(out, "{comma}{}", load::<F>(table.lines().words(), slot).widen())?;
+    for index in 0..slots as usize {
+        let comma = if index == 0 { "" } else { "," };
+        write!(out, "{comma}{}", slot::<F>(lines, index))?;
     }
     out.write_all(b"]}")
 }

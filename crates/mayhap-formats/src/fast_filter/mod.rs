@@ -30,7 +30,7 @@
 //! [`xor`] does the same for xor filters.
 //!
 //! ```
-//! use mayhap::codec::fast_filter::{self, FuseLayout};
+//! use mayhap_formats::fast_filter::{self, FuseLayout};
 //! use mayhap::{BinaryFuse8, ItemEncoding};
 //!
 //! let filter: BinaryFuse8 = fast_filter::build(1..=1_000_u64, ItemEncoding::U64Le)?;
@@ -49,20 +49,15 @@ pub mod xor;
 
 use std::io::Write;
 
+use mayhap::internals::statics::FuseMeasurements;
+use mayhap::internals::{self, Lines};
+use mayhap::{
+    BinaryFuse, BuildError, DecodeError, Filter, Fingerprint, ForeignHash, HashScheme, Item, ItemEncoding,
+};
+
 use self::slots::{check_length, read_slots, width_of, write_slots};
-use super::DecodeError;
-use super::cursor::Cursor;
-use super::foreign::{Resemblance, WriteError};
-use crate::binary_fuse::BinaryFuse;
-use crate::error::BuildError;
-use crate::filter::Filter;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
-use crate::item::{Item, ItemEncoding};
-use crate::statics::foreign::ForeignFuse;
-use crate::statics::graph::Graph as _;
-use crate::statics::table::StaticTable;
-use crate::statics::{self, Fingerprint};
-use crate::store::Lines;
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, WriteError};
 
 /// The layouts of a binary fuse filter's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,7 +78,7 @@ pub enum FuseLayout {
 /// A decoded filter.
 struct Parts {
     seed: u64,
-    graph: ForeignFuse,
+    graph: FuseMeasurements,
     inserted: Option<u64>,
     slots: Lines,
 }
@@ -92,7 +87,7 @@ struct Parts {
 struct Front {
     seed: u64,
     size: Option<u64>,
-    graph: ForeignFuse,
+    graph: FuseMeasurements,
 }
 
 /// Reads the filter in these bytes. `items` is how its items became numbers or bytes.
@@ -117,9 +112,8 @@ pub fn read<F: Fingerprint>(
     if let Some(got) = inserted.filter(|&size| size > graph.slots()) {
         return Err(DecodeError::BadField { field: "size", got });
     }
-    let table = StaticTable::of_slots(graph, seed, slots, inserted);
-    let table = table.ok_or(DecodeError::BadField { field: "number of slots", got: graph.slots() })?;
-    Ok(BinaryFuse::of_foreign(table, scheme(items))?)
+    let filter = internals::statics::fuse_of_slots(graph, seed, slots, inserted, scheme(items));
+    Ok(filter.ok_or(DecodeError::BadField { field: "number of slots", got: graph.slots() })??)
 }
 
 /// Like [`read`], for slots of any width.
@@ -164,13 +158,11 @@ pub fn build<F: Fingerprint, I: Item>(
     items: impl IntoIterator<Item = I>,
     encoding: ItemEncoding,
 ) -> Result<BinaryFuse<F>, BuildError> {
-    let scheme = scheme(encoding);
-    let keys = statics::collect(items, &scheme)?;
-    BinaryFuse::of_foreign(StaticTable::build_foreign(keys)?, scheme)
+    internals::statics::build_fuse(items, scheme(encoding))
 }
 
 fn scheme(items: ItemEncoding) -> HashScheme {
-    ForeignScheme::new(ForeignHash::Number, items).into()
+    internals::foreign_scheme(ForeignHash::Number, items)
 }
 
 /// Writes the filter as the library of this layout does. A filter read in one layout can be written in any other.
@@ -187,13 +179,13 @@ pub fn write<F: Fingerprint>(
 ) -> Result<(), WriteError> {
     let needs = "the FastFilter libraries' rule for numbers";
     let refusal = || WriteError::other_rule(needs, filter.scheme(), &filter.shape());
-    let table = filter.foreign().ok_or_else(refusal)?;
-    let graph = table.places().graph();
-    let (seed, slots, [length, segments]) = (table.places().seed(), graph.slots(), graph.segments());
+    let table = internals::statics::fuse_slots(filter).ok_or_else(refusal)?;
+    let graph = table.measurements;
+    let (seed, slots, [length, segments]) = (table.seed, graph.slots(), graph.segments());
     let (length, segments, starts) = (length as u32, segments as u32, (segments * length) as u32);
     match layout {
-        FuseLayout::CPacked => return packed::write(filter, table, out),
-        FuseLayout::XorfJson => return Ok(json::write_fuse(table, out)?),
+        FuseLayout::CPacked => return packed::write(filter, &table, out),
+        FuseLayout::XorfJson => return Ok(json::write_fuse::<F>(&table, out)?),
         FuseLayout::C => {
             let size = if filter.inserted() == 0 { graph.fewest_items() } else { Some(filter.inserted()) };
             out.write_all(&seed.to_le_bytes())?;
@@ -208,7 +200,7 @@ pub fn write<F: Fingerprint>(
             write_u32s(&[length, length - 1, starts], out)?;
         }
     }
-    write_slots::<F>(table.lines(), slots, out)?;
+    write_slots::<F>(table.lines, slots, out)?;
     if layout == FuseLayout::C && F::BITS == 16 {
         out.write_all(&[0; slots::C_EXTRA_BYTES as usize])?;
     }
@@ -253,11 +245,11 @@ fn front(cursor: &mut Cursor<'_>, layout: FuseLayout) -> Result<Front, DecodeErr
 }
 
 /// Returns the graph with segments of this length and this number of slots in which an item may begin.
-fn graph_of(length: u64, starts: u64) -> Result<ForeignFuse, DecodeError> {
+fn graph_of(length: u64, starts: u64) -> Result<FuseMeasurements, DecodeError> {
     if !length.is_power_of_two() {
         return Err(DecodeError::BadField { field: "segment length", got: length });
     }
     let bits = u64::from(length.trailing_zeros());
-    let graph = ForeignFuse::from_parts([bits, starts / length]).filter(|_| starts.is_multiple_of(length));
+    let graph = FuseMeasurements::new(bits, starts / length).filter(|_| starts.is_multiple_of(length));
     graph.ok_or(DecodeError::BadField { field: "slots to begin in", got: starts })
 }

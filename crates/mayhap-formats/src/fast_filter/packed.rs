@@ -2,17 +2,14 @@
 
 use std::io::Write;
 
+use mayhap::internals::Lines;
+use mayhap::internals::statics::{FuseMeasurements, Slots, lines_of, per_word, slot};
+use mayhap::{BinaryFuse, DecodeError, Fingerprint};
+
 use super::Parts;
 use super::slots::width_of;
-use crate::binary_fuse::BinaryFuse;
-use crate::codec::cursor::Cursor;
-use crate::codec::{DecodeError, WriteError};
-use crate::statics::Fingerprint;
-use crate::statics::fingerprint::{load, per_word};
-use crate::statics::foreign::ForeignFuse;
-use crate::statics::graph::Graph as _;
-use crate::statics::table::{StaticTable, lines_of};
-use crate::store::Lines;
+use crate::cursor::Cursor;
+use crate::foreign::WriteError;
 
 /// Missing slots are zero, so one bit of input can become a whole slot. C packs slots of up to this many bits, and so do we.
 const MAX_WIDTH: u32 = 16;
@@ -21,14 +18,14 @@ const MAX_WIDTH: u32 = 16;
 struct Front<'a> {
     seed: u64,
     size: u64,
-    graph: ForeignFuse,
+    graph: FuseMeasurements,
     bitmap: &'a [u8],
 }
 
 fn front<'a>(cursor: &mut Cursor<'a>) -> Result<Front<'a>, DecodeError> {
     let (seed, size) = (cursor.u64_le()?, u64::from(cursor.u32_le()?));
     // The segments follow from the number of items. There must be a bit for every slot before any slot is allocated.
-    let graph = ForeignFuse::for_items(size);
+    let graph = FuseMeasurements::for_items(size);
     let bitmap = cursor.take(graph.slots().div_ceil(8))?;
     let used = graph.slots() % 8;
     if let Some(&last) = bitmap.last().filter(|&&last| used != 0 && last >> used != 0) {
@@ -78,23 +75,23 @@ pub(super) fn read<F: Fingerprint>(bytes: &[u8]) -> Result<Parts, DecodeError> {
 
 pub(super) fn write<F: Fingerprint>(
     filter: &BinaryFuse<F>,
-    table: &StaticTable<F, ForeignFuse>,
+    table: &Slots<'_, FuseMeasurements>,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
     if F::BITS > MAX_WIDTH {
         let (got, limit) = (F::BITS.into(), MAX_WIDTH.into());
         return Err(WriteError::NoRoom { field: "bits of a slot", got, limit });
     }
-    let graph = table.places().graph();
+    let graph = table.measurements;
     // The format stores only the number of items, so the segments must follow from it.
-    let counted = Some(filter.inserted()).filter(|&items| ForeignFuse::for_items(items) == *graph);
+    let counted = Some(filter.inserted()).filter(|&items| FuseMeasurements::for_items(items) == graph);
     let size = counted.or_else(|| graph.fewest_items()).ok_or_else(|| {
         let needs = "segments that follow from the number of items";
         WriteError::other_rule(needs, filter.scheme(), &filter.shape())
     })?;
-    out.write_all(&table.places().seed().to_le_bytes())?;
+    out.write_all(&table.seed.to_le_bytes())?;
     out.write_all(&(size as u32).to_le_bytes())?;
-    let slots = || (0..graph.slots() as usize).map(|slot| load::<F>(table.lines().words(), slot).widen());
+    let slots = || (0..graph.slots() as usize).map(|index| slot::<F>(table.lines, index));
     let (mut byte, mut bits) = (0_u8, 0);
     let mut bitmap = Vec::with_capacity(graph.slots().div_ceil(8) as usize);
     for slot in slots() {

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use crate::codec::DecodeError;
-use crate::codec::cursor::{Cursor, lines_of_lsb_first};
-use crate::statics::Fingerprint;
-use crate::store::Lines;
+use mayhap::internals::Lines;
+use mayhap::{DecodeError, Fingerprint};
+
+use crate::cursor::Cursor;
 
 /// The length of the extra bytes after the slots of C's 16-bit binary fuse filters.
 pub(super) const C_EXTRA_BYTES: u64 = 4;
@@ -33,7 +33,7 @@ pub(super) fn read_slots<F: Fingerprint>(
         cursor.rest();
     }
     cursor.finish()?;
-    Ok(lines_of_lsb_first(taken)?)
+    Ok(Lines::from_le_bytes(taken)?)
 }
 
 /// Writes the first `slots` slots of `lines`.

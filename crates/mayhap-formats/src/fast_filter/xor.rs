@@ -10,7 +10,7 @@
 //! The number of items is not stored: [`inserted`](Xor::inserted) is 0. Slots that no item uses keep their previous contents.
 //!
 //! ```
-//! use mayhap::codec::fast_filter::xor::{self, XorLayout};
+//! use mayhap_formats::fast_filter::xor::{self, XorLayout};
 //! use mayhap::{ItemEncoding, Xor16};
 //!
 //! let filter: Xor16 = xor::build(1..=1_000_u64, ItemEncoding::U64Le)?;
@@ -24,19 +24,14 @@
 
 use std::io::Write;
 
-use super::json;
-use super::scheme;
+use mayhap::internals;
+use mayhap::internals::statics::XorMeasurements;
+use mayhap::{BuildError, DecodeError, Filter, Fingerprint, Item, ItemEncoding, Xor};
+
 use super::slots::{read_slots, width_of, write_slots};
-use crate::codec::cursor::Cursor;
-use crate::codec::{DecodeError, Resemblance, WriteError};
-use crate::error::BuildError;
-use crate::filter::Filter;
-use crate::item::{Item, ItemEncoding};
-use crate::statics::foreign::ForeignXor;
-use crate::statics::graph::Graph as _;
-use crate::statics::table::StaticTable;
-use crate::statics::{self, Fingerprint};
-use crate::xor::Xor;
+use super::{json, scheme};
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, WriteError};
 
 /// The layouts of a xor filter's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,9 +60,8 @@ pub fn read<F: Fingerprint>(
             (seed, graph, read_slots::<F>(cursor, graph.slots(), false)?)
         }
     };
-    let table = StaticTable::of_slots(graph, seed, slots, None);
-    let table = table.ok_or(DecodeError::BadField { field: "block length", got: graph.block() })?;
-    Ok(Xor::of_foreign(table, scheme(items))?)
+    let filter = internals::statics::xor_of_slots(graph, seed, slots, scheme(items));
+    Ok(filter.ok_or(DecodeError::BadField { field: "block length", got: graph.block() })??)
 }
 
 /// Like [`read`], for slots of any width.
@@ -105,9 +99,7 @@ pub fn build<F: Fingerprint, I: Item>(
     items: impl IntoIterator<Item = I>,
     encoding: ItemEncoding,
 ) -> Result<Xor<F>, BuildError> {
-    let scheme = scheme(encoding);
-    let keys = statics::collect(items, &scheme)?;
-    Xor::of_foreign(StaticTable::build_foreign(keys)?, scheme)
+    internals::statics::build_xor(items, scheme(encoding))
 }
 
 /// Writes the filter as the library of this layout does.
@@ -121,14 +113,14 @@ pub fn write<F: Fingerprint>(
 ) -> Result<(), WriteError> {
     let needs = "the FastFilter libraries' rule for numbers";
     let refusal = || WriteError::other_rule(needs, filter.scheme(), &filter.shape());
-    let table = filter.foreign().ok_or_else(refusal)?;
+    let table = internals::statics::xor_slots(filter).ok_or_else(refusal)?;
     if layout == XorLayout::XorfJson {
-        return Ok(json::write_xor(table, out)?);
+        return Ok(json::write_xor::<F>(&table, out)?);
     }
-    let graph = table.places().graph();
-    out.write_all(&table.places().seed().to_le_bytes())?;
+    let graph = table.measurements;
+    out.write_all(&table.seed.to_le_bytes())?;
     out.write_all(&graph.block().to_le_bytes())?;
-    write_slots::<F>(table.lines(), graph.slots(), out)?;
+    write_slots::<F>(table.lines, graph.slots(), out)?;
     Ok(())
 }
 
@@ -142,6 +134,6 @@ pub fn resembles(bytes: &[u8], layout: XorLayout) -> Resemblance {
 }
 
 /// Returns the graph of three blocks with this number of slots each.
-pub(super) fn graph_of(block: u64) -> Result<ForeignXor, DecodeError> {
-    ForeignXor::from_parts([block, 0]).ok_or(DecodeError::BadField { field: "block length", got: block })
+pub(super) fn graph_of(block: u64) -> Result<XorMeasurements, DecodeError> {
+    XorMeasurements::new(block).ok_or(DecodeError::BadField { field: "block length", got: block })
 }

@@ -2,17 +2,15 @@
 
 use std::fmt;
 
+use mayhap::{BuildError, Filter, InsertError, Item, ItemEncoding, ScalableCuckooShape};
+
 use super::Format;
-use crate::codec::foreign::check_rate;
-use crate::codec::redis_bloom::Scaling;
-use crate::codec::{
+use crate::foreign::check_rate;
+use crate::redis_bloom::Scaling;
+use crate::{
     bip37, bits_and_blooms, cassandra, datasketches, dcso, fast_filter, guava, leveldb, redis_bloom,
     redis_cuckoo, redisson, sbbf, spark,
 };
-use crate::error::{BuildError, InsertError};
-use crate::filter::Filter;
-use crate::item::{Item, ItemEncoding};
-use crate::scalable_cuckoo::ScalableCuckooShape;
 
 /// Why no filter was built.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,9 +132,9 @@ impl Format {
                 return not_so("build redis-bloom or redis-cuckoo and write it as redis-dump");
             }
             Self::BlockFilter => {
-                return not_so("`codec::block_filter::build` takes the parameters and the key");
+                return not_so("`mayhap_formats::block_filter::build` takes the parameters and the key");
             }
-            Self::RocksDb => return not_so("use `codec::rocksdb`, which has its versions"),
+            Self::RocksDb => return not_so("use `mayhap_formats::rocksdb`, which has its versions"),
             _ => return not_so("the format can only be read"),
         };
         fill(empty, items)

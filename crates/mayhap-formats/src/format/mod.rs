@@ -1,30 +1,4 @@
-//! Every format a filter may have, by name: detecting, reading, writing and building filters.
-//!
-//! ```text
-//! bytes ──[ Format::sniff ]──▶ it is parquet │ it could be guava, or one of several │ unknown
-//!   └────[ Format::read ]────▶ Filter ──[ Format::write ]──▶ bytes      (same rule of placing items: else an error)
-//! items ─[ Format::build ]───▶ Filter                                    (another rule: only from the items)
-//! ```
-//!
-//! ```
-//! use mayhap::ItemEncoding;
-//! use mayhap::codec::format::{Format, ReadOptions, Sniffed};
-//!
-//! let seen = Format::Guava.build(["ada", "grace"], 1_000, 0.01, ItemEncoding::Utf8)?;
-//! let mut stream = Vec::new();
-//! Format::Guava.write(&seen, &mut stream)?;
-//!
-//! // Later, find out what is in the file.
-//! assert_eq!(Format::sniff(&stream), Sniffed::CouldBe(vec![Format::Guava]));
-//! let unasked = Format::Guava.read(&stream, &ReadOptions::default()).unwrap_err();
-//! assert_eq!(unasked.to_string(), "guava files do not record the item encoding; set `ReadOptions::items`");
-//! let found = Format::Guava.read(&stream, &ReadOptions::default().items(ItemEncoding::Utf8))?;
-//! assert!(found.may_contain("ada"));
-//!
-//! // Spark hashes differently: the bits cannot be converted, but a filter can be built from the items.
-//! assert!(Format::Spark.write(&found, &mut Vec::new()).is_err());
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! The formats by name.
 
 mod build;
 mod read;
@@ -36,9 +10,11 @@ pub use read::{Argument, ReadError, ReadOptions};
 use std::fmt;
 use std::str::FromStr;
 
-use super::foreign::Resemblance;
-use super::{
-    bip37, bits_and_blooms, block_filter, cassandra, datasketches, dcso, fast_filter, guava, header, leveldb,
+use mayhap::codec::MAGIC;
+
+use crate::foreign::Resemblance;
+use crate::{
+    bip37, bits_and_blooms, block_filter, cassandra, datasketches, dcso, fast_filter, guava, leveldb,
     parquet, pybloom_live, pyprobables, rbloom, redis_bloom, redis_cuckoo, redis_rdb, rocksdb, sbbf, spark,
 };
 
@@ -157,7 +133,7 @@ impl Format {
 
     const fn known(self) -> About {
         match self {
-            Self::Mayhap => about("mayhap", "our own", true, header::resembles),
+            Self::Mayhap => about("mayhap", "our own", true, resembles_mayhap),
             Self::Guava => about("guava", "Guava's BloomFilter.writeTo", true, guava::resembles),
             Self::Redisson => {
                 about("redisson", "the bitmap of Redisson's RBloomFilter", true, |_| Resemblance::No)
@@ -286,6 +262,10 @@ impl Format {
             (true, true) => Sniffed::Unknown,
         }
     }
+}
+
+fn resembles_mayhap(bytes: &[u8]) -> Resemblance {
+    if bytes.starts_with(&MAGIC) { Resemblance::Surely } else { Resemblance::No }
 }
 
 fn dcso_in(bytes: &[u8], gzip: bool) -> Resemblance {

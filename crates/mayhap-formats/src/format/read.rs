@@ -3,15 +3,14 @@
 use std::fmt;
 use std::io::Cursor;
 
+use mayhap::{DecodeError, Filter, ItemEncoding};
+
 use super::Format;
-use crate::codec::parquet::{ColumnFilter, ParquetError, ParquetFilters};
-use crate::codec::{
-    DecodeError, bip37, bits_and_blooms, block_filter, cassandra, datasketches, dcso, fast_filter, guava,
-    leveldb, pybloom_live, pyprobables, rbloom, redis_bloom, redis_cuckoo, redis_rdb, redisson, rocksdb,
-    sbbf, spark,
+use crate::parquet::{ColumnFilter, ParquetError, ParquetFilters};
+use crate::{
+    bip37, bits_and_blooms, block_filter, cassandra, datasketches, dcso, fast_filter, guava, leveldb,
+    pybloom_live, pyprobables, rbloom, redis_bloom, redis_cuckoo, redis_rdb, redisson, rocksdb, sbbf, spark,
 };
-use crate::filter::Filter;
-use crate::item::ItemEncoding;
 
 /// Information that some formats do not contain and the reader needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -310,7 +309,7 @@ impl Format {
             Self::RocksDb => match rocksdb::read(bytes, items()?)? {
                 rocksdb::RocksdbFilter::Bloom(filter) => Filter::BlockedBloom(filter),
                 rocksdb::RocksdbFilter::Ribbon(_) => {
-                    let what = "a RocksDB Ribbon filter; query it with `codec::rocksdb`";
+                    let what = "a RocksDB Ribbon filter; query it with `mayhap_formats::rocksdb`";
                     return Err(DecodeError::Unsupported { what }.into());
                 }
                 rocksdb::RocksdbFilter::Empty => {

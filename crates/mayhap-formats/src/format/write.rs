@@ -2,13 +2,16 @@
 
 use std::io::Write;
 
+use mayhap::codec::encode_into;
+use mayhap::{Filter, internals};
+
 use super::Format;
-use crate::codec::fast_filter::xor;
-use crate::codec::{
-    WriteError, bip37, bits_and_blooms, block_filter, cassandra, datasketches, dcso, encode_into,
-    fast_filter, guava, leveldb, redis_bloom, redis_cuckoo, redis_rdb, redisson, rocksdb, sbbf, spark,
+use crate::fast_filter::xor;
+use crate::foreign::WriteError;
+use crate::{
+    bip37, bits_and_blooms, block_filter, cassandra, datasketches, dcso, fast_filter, guava, leveldb,
+    redis_bloom, redis_cuckoo, redis_rdb, redisson, rocksdb, sbbf, spark,
 };
-use crate::filter::Filter;
 
 /// The RDB version of Redis 7.0, which every later server can read.
 const RDB_VERSION: u16 = 10;
@@ -68,9 +71,10 @@ impl Format {
                 "its own program's rule, which uses more than 128 bits of an item",
                 bloom,
             )),
-            (_, Filter::WideBloom(wide)) if self.is_narrow() => {
-                Err(WriteError::OtherPlacement { needs: "its own program's rule", got: wide.hashing() })
-            }
+            (_, Filter::WideBloom(wide)) if self.is_narrow() => Err(WriteError::OtherPlacement {
+                needs: "its own program's rule",
+                got: internals::wide::hashing(wide),
+            }),
             _ => Err(self.holds_another_kind(filter)),
         }
     }

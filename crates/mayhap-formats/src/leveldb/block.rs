@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use super::super::foreign::{Resemblance, WriteError};
-use super::super::{DecodeError, write_bytes};
-use crate::bloom::Bloom;
-use crate::item::{Item, ItemEncoding};
+use mayhap::{Bloom, DecodeError, Item, ItemEncoding, internals};
+
+use crate::foreign::{Resemblance, WriteError};
+use crate::words::write_bytes;
 
 /// LevelDB's own base: one filter for the data blocks that begin in the same 2^11 bytes of the file.
 pub const BASE_LG: u8 = 11;
@@ -153,7 +153,7 @@ pub fn write_block(filters: &[Option<&Bloom>], base_lg: u8, out: &mut dyn Write)
     }
     for filter in filters.iter().flatten() {
         let (bytes, probes) = super::measure(filter)?;
-        write_bytes(filter.bits(), bytes, out)?;
+        write_bytes(internals::bloom::bits(filter), bytes, out)?;
         out.write_all(&[probes])?;
     }
     for offset in offsets {

@@ -18,7 +18,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::leveldb::{self, FilterBlock};
+//! use mayhap_formats::leveldb::{self, FilterBlock};
 //!
 //! let mut keys = leveldb::create(10, 100, ItemEncoding::Bytes)?;
 //! keys.insert("ada");
@@ -40,15 +40,14 @@ pub use block::{BASE_LG, FilterBlock, resembles_block, write_block};
 
 use std::io::Write;
 
-use super::cursor::lines_of_lsb_first;
-use super::foreign::{Resemblance, WriteError};
-use super::{DecodeError, write_bytes};
-use crate::bloom::{Bloom, BloomShape};
-use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
-use crate::item::ItemEncoding;
-use crate::probe::BloomPlacement;
-use crate::sizing::MAX_BITS;
+use mayhap::internals::{self, Lines};
+use mayhap::sizing::MAX_BITS;
+use mayhap::{
+    Bloom, BloomPlacement, BloomShape, BuildError, DecodeError, ForeignHash, HashScheme, ItemEncoding,
+};
+
+use crate::foreign::{Resemblance, WriteError};
+use crate::words::write_bytes;
 
 /// The smallest number of bits: with fewer, filters of a few keys would have a high false-positive rate.
 const MIN_BITS: u64 = 64;
@@ -61,7 +60,11 @@ const MAX_K: u8 = 30;
 /// [`BuildError`] for more bits than a filter can have.
 pub fn create(bits_per_key: u32, keys: u64, items: ItemEncoding) -> Result<Bloom, BuildError> {
     let (bits, probes) = size(bits_per_key, keys)?;
-    Bloom::placed(BloomShape::exactly(bits, probes, keys.max(1))?, scheme(items), BloomPlacement::LevelDb)
+    internals::bloom::placed(
+        BloomShape::exactly(bits, probes, keys.max(1))?,
+        scheme(items),
+        BloomPlacement::LevelDb,
+    )
 }
 
 /// Returns the number of bits, in whole bytes, and the number of probes that LevelDB uses for `keys` keys.
@@ -79,7 +82,7 @@ pub fn size(bits_per_key: u32, keys: u64) -> Result<(u64, u32), BuildError> {
 }
 
 fn scheme(items: ItemEncoding) -> HashScheme {
-    ForeignScheme::new(ForeignHash::LevelDb, items).into()
+    internals::foreign_scheme(ForeignHash::LevelDb, items)
 }
 
 /// Reads the filter in these bytes. The last byte is the number of probes, all others are bits.
@@ -97,9 +100,9 @@ pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Bloom, DecodeError> {
         1..=MAX_K => {}
         _ => return Err(DecodeError::Unsupported { what: "a LevelDB filter of more than 30 probes" }),
     }
-    let shape = BloomShape::of_unknown_capacity(bits.len() as u64 * 8, probes.into())?;
-    let bits = lines_of_lsb_first(bits)?;
-    Ok(Bloom::of_placed_bits(shape, scheme(items), BloomPlacement::LevelDb, bits))
+    let shape = internals::bloom::of_unknown_capacity(bits.len() as u64 * 8, probes.into())?;
+    let bits = Lines::from_le_bytes(bits)?;
+    Ok(internals::bloom::of_placed_bits(shape, scheme(items), BloomPlacement::LevelDb, bits))
 }
 
 /// Writes the filter as LevelDB does.
@@ -109,7 +112,7 @@ pub fn read(bytes: &[u8], items: ItemEncoding) -> Result<Bloom, DecodeError> {
 /// [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
     let (bytes, probes) = measure(filter)?;
-    write_bytes(filter.bits(), bytes, out)?;
+    write_bytes(internals::bloom::bits(filter), bytes, out)?;
     out.write_all(&[probes])?;
     Ok(())
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::{fmt, io};
 
+use mayhap::{BuildError, EncodingError};
+
 use super::{ColumnFilter, DecodeError};
-use crate::error::BuildError;
-use crate::item::EncodingError;
 
 /// Why the filters of a Parquet file could not be read.
 #[derive(Debug)]

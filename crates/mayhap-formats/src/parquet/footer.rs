@@ -11,9 +11,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::super::thrift::{Field, Thrift, Type};
+use mayhap::ItemEncoding;
+
 use super::{ColumnFilter, DecodeError, FilterHome, ParquetError, PhysicalType};
-use crate::item::ItemEncoding;
+use crate::thrift::{Field, Thrift, Type};
 
 /// The deepest nesting of groups.
 const MAX_DEPTH: usize = 64;

@@ -17,7 +17,7 @@
 //! from 2^31 on in an unsigned 32-bit column as their 4 bytes.
 //!
 //! ```no_run
-//! use mayhap::codec::parquet::{InRowGroup, ParquetFilters};
+//! use mayhap_formats::parquet::{InRowGroup, ParquetFilters};
 //!
 //! let mut orders = ParquetFilters::open(std::fs::File::open("orders.parquet")?)?;
 //! for filter in orders.filters() {
@@ -37,17 +37,13 @@ mod footer;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
+use mayhap::internals::{self, Lines};
+use mayhap::{BlockedBloom, BuildError, DecodeError, Item, ItemEncoding, ItemHash};
+
 pub use self::error::ParquetError;
 use self::footer::Footer;
-use super::DecodeError;
-use super::foreign::Resemblance;
-use super::sbbf::{self, BlobHeader};
-use crate::blocked::{BlockPlace, BlockedBloom, place};
-use crate::error::BuildError;
-use crate::hash::ItemHash;
-use crate::item::{Item, ItemEncoding};
-use crate::simd;
-use crate::store::{Lines, WORDS_PER_LINE};
+use crate::foreign::Resemblance;
+use crate::sbbf::{self, BlobHeader};
 
 /// The filters of one Parquet file.
 #[derive(Debug)]
@@ -231,9 +227,9 @@ impl<R: Read + Seek> ParquetFilters<R> {
     /// Returns whether the bits of the item are set in its block. Only that block is read.
     fn block_may_contain(&mut self, filter: &ColumnFilter, hash: ItemHash) -> Result<bool, ParquetError> {
         let (at, bytes) = self.blocks_of(filter)?;
-        let place = place::parquet(hash, bytes / BLOCK_BYTES);
-        let block = self.words_at(at + place.word as u64 * 8, BLOCK_BYTES)?;
-        Ok(simd::split_covers_chunk(block.words(), &[BlockPlace { word: 0, ..place }]) == 1)
+        let word = internals::blocked::parquet_word(hash, bytes / BLOCK_BYTES);
+        let block = self.words_at(at + word as u64 * 8, BLOCK_BYTES)?;
+        Ok(internals::blocked::parquet_block_covers(hash, &block))
     }
 
     /// Returns the offset of the blocks of a filter and their length in bytes. All of them are checked to lie before the footer.
@@ -269,7 +265,7 @@ impl<R: Read + Seek> ParquetFilters<R> {
         /// Words converted at a time.
         const CHUNK: usize = 8192;
         let count = usize::try_from(bytes / 8).map_err(|_| BuildError::OutOfMemory { bytes })?;
-        let mut lines = Lines::zeroed(count.div_ceil(WORDS_PER_LINE))?;
+        let mut lines = Lines::zeroed(count.div_ceil(internals::WORDS_PER_LINE))?;
         self.source.seek(SeekFrom::Start(at))?;
         let mut buffer = vec![0; CHUNK.min(count) * 8];
         for words in lines.words_mut()[..count].chunks_mut(CHUNK) {

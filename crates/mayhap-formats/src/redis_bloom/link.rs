@@ -1,14 +1,14 @@
 //! The layers of a filter as described by the header of a dump or by an RDB file.
 
-use super::super::cursor::Cursor;
-use super::super::{DecodeError, MAX_INSERTED, WriteError};
-use super::{HEADER_BYTES, LINK_BYTES, layer_bytes, scheme};
-use crate::bloom::{Bloom, BloomShape};
-use crate::probe::BloomPlacement;
-use crate::scalable::{
-    Plan, REDIS_TIGHTENING, ScalableBloom, ScalableShape, redis_bits_agree, redis_bits_for_probes,
-    redis_probes,
+use mayhap::internals::MAX_INSERTED;
+use mayhap::internals::scalable::{
+    Plan, REDIS_TIGHTENING, redis_bits_agree, redis_bits_for_probes, redis_probes,
 };
+use mayhap::{Bloom, BloomPlacement, BloomShape, DecodeError, ScalableBloom, ScalableShape, internals};
+
+use super::{HEADER_BYTES, LINK_BYTES, layer_bytes, scheme};
+use crate::cursor::Cursor;
+use crate::foreign::WriteError;
 
 /// Sizes are not rounded up to powers of two.
 const NOT_ROUNDED: u32 = 1;
@@ -24,7 +24,7 @@ const NEVER_GROWS: u32 = 8;
 /// [`WriteError::OtherPlacement`] if it is not a RedisBloom filter.
 pub(crate) fn options(filter: &ScalableBloom) -> Result<u32, WriteError> {
     // Keyed filters have the same sizing and another hash.
-    match filter.shape().plan() {
+    match internals::scalable::plan(filter.shape()) {
         Plan::RedisBloom | Plan::RedisBloomTightened if *filter.scheme() == scheme() => {
             Ok(NOT_ROUNDED | HASH_64)
         }
@@ -115,7 +115,7 @@ impl Link {
             return bad("items of a layer", self.items);
         }
         let placement = BloomPlacement::RedisBloom;
-        Ok(BloomShape::of_placement(placement, self.bits, self.probes, self.entries, self.error)?)
+        Ok(internals::bloom::of_placement(placement, self.bits, self.probes, self.entries, self.error)?)
     }
 }
 
@@ -168,11 +168,11 @@ pub(crate) fn assemble(
 ) -> Result<ScalableBloom, DecodeError> {
     let shape = plan(items, options, growth, links)?;
     let layer = |link: &Link| {
-        let layer = Bloom::placed(link.shape()?, scheme(), BloomPlacement::RedisBloom)?;
-        Ok::<_, DecodeError>(layer.with_count(link.items))
+        let layer = internals::bloom::placed(link.shape()?, scheme(), BloomPlacement::RedisBloom)?;
+        Ok::<_, DecodeError>(internals::bloom::with_count(layer, link.items))
     };
     let layers = links.iter().map(layer).collect::<Result<_, _>>()?;
-    Ok(ScalableBloom::of_layers(shape, scheme(), layers))
+    Ok(internals::scalable::of_layers(shape, scheme(), layers))
 }
 
 /// Checks the layers and returns how the filter grows.
@@ -204,5 +204,5 @@ fn plan(items: u64, options: u32, growth: u32, links: &[Link]) -> Result<Scalabl
         Plan::RedisBloomFixed => first.error,
         _ => (first.error * 2.0).min(1.0),
     };
-    Ok(ScalableShape::of_redis_bloom(plan, first.entries, target_fpr, growth, REDIS_TIGHTENING)?)
+    Ok(internals::scalable::of_redis_bloom(plan, first.entries, target_fpr, growth, REDIS_TIGHTENING)?)
 }

@@ -1,12 +1,11 @@
 //! `BF.LOADCHUNK`.
 
-use super::super::DecodeError;
-use super::super::cursor::Cursor;
-use super::super::redis_chunk::{LoadError, offset_of};
-use super::super::redis_loader::{ChunkLoader, Chunked};
+use mayhap::{DecodeError, ScalableBloom, internals};
+
 use super::{layer_bytes, link};
-use crate::scalable::ScalableBloom;
-use crate::sizing;
+use crate::cursor::Cursor;
+use crate::redis_chunk::{LoadError, offset_of};
+use crate::redis_loader::{ChunkLoader, Chunked};
 
 /// Creates the filter that a header describes, with no bit set: `BF.LOADCHUNK key 1 header` for a new key.
 ///
@@ -18,7 +17,7 @@ pub fn from_header(header: &[u8], limit_bytes: u64) -> Result<ScalableBloom, Dec
     let mut cursor = Cursor::new(header);
     let head = link::BloomHead::read(&mut cursor)?;
     cursor.finish()?;
-    sizing::check_memory(head.memory_bytes()?, limit_bytes)?;
+    internals::check_memory(head.memory_bytes()?, limit_bytes)?;
     head.filter()
 }
 
@@ -44,7 +43,7 @@ pub fn load_chunk(filter: &mut ScalableBloom, iterator: i64, chunk: &[u8]) -> Re
     let mut at = offset_of(iterator, chunk)?;
     let bytes = filter.chunk_bytes();
     let (offset, length) = (at, chunk.len() as u64);
-    for layer in filter.layers_mut() {
+    for layer in internals::scalable::layers_mut(filter) {
         let room = layer_bytes(layer);
         if at >= room {
             at -= room;
@@ -53,7 +52,7 @@ pub fn load_chunk(filter: &mut ScalableBloom, iterator: i64, chunk: &[u8]) -> Re
         if length > room - at {
             return Err(LoadError::TooBig { chunk: length, room: room - at });
         }
-        layer.bits_mut().put_le_bytes(at as usize, chunk);
+        internals::bloom::bits_mut(layer).put_le_bytes(at as usize, chunk);
         return Ok(());
     }
     Err(LoadError::NoLayer { offset, bytes })

@@ -32,7 +32,7 @@
 //!   them.
 //!
 //! ```
-//! use mayhap::codec::redis_bloom::{self, BloomLoader, Scaling};
+//! use mayhap_formats::redis_bloom::{self, BloomLoader, Scaling};
 //!
 //! let mut seen = redis_bloom::create(100, 0.01, Scaling::By(2))?; // BF.RESERVE seen 0.01 100
 //! seen.insert("ada")?; // BF.ADD seen ada
@@ -54,16 +54,16 @@ pub use load::{BloomLoader, bytes_behind, from_header, load_chunk};
 
 use std::io::Write;
 
-use super::DecodeError;
-use super::cursor::Cursor;
-use super::foreign::{Resemblance, WriteError, check_rate};
-pub use super::redis_chunk::{LoadError, MAX_CHUNK_BYTES};
-pub use super::redis_loader::{ChunkLoader, Chunked};
-use crate::bloom::Bloom;
-use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme, SecretKey};
-use crate::item::ItemEncoding;
-use crate::scalable::{COMPACT_TIGHTENING, Plan, REDIS_TIGHTENING, ScalableBloom, ScalableShape};
+use mayhap::internals::scalable::{COMPACT_TIGHTENING, Plan, REDIS_TIGHTENING};
+use mayhap::{
+    Bloom, BuildError, DecodeError, ForeignHash, HashScheme, ItemEncoding, ScalableBloom, ScalableShape,
+    SecretKey, internals,
+};
+
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, WriteError, check_rate};
+pub use crate::redis_chunk::{LoadError, MAX_CHUNK_BYTES};
+pub use crate::redis_loader::{ChunkLoader, Chunked};
 
 /// Whether and how a filter grows when it is full.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,7 +126,8 @@ pub fn create_keyed(
 /// Returns whether [`create_keyed`] made this filter.
 #[must_use]
 pub fn is_keyed(filter: &ScalableBloom) -> bool {
-    filter.shape().plan() != Plan::Mayhap && matches!(filter.scheme(), HashScheme::Keyed { .. })
+    internals::scalable::plan(filter.shape()) != Plan::Mayhap
+        && matches!(filter.scheme(), HashScheme::Keyed { .. })
 }
 
 /// Returns the shape of the filter that [`create`] makes, initially and after any growth. Use it to compute the memory in advance.
@@ -143,12 +144,12 @@ pub fn shape(capacity: u64, error: f64, scaling: Scaling) -> Result<ScalableShap
         return Err(BuildError::GrowthOutOfRange { got: growth.into(), limit: MAX_EXPANSION.into() });
     }
     let error = check_rate(error)?.min(MAX_ERROR);
-    ScalableShape::of_redis_bloom(plan, capacity, error, growth, tightening)
+    internals::scalable::of_redis_bloom(plan, capacity, error, growth, tightening)
 }
 
 /// The hash of all these filters except keyed ones: the bytes of an item are hashed unchanged.
 pub(super) fn scheme() -> HashScheme {
-    ForeignScheme::new(ForeignHash::RedisBloom, ItemEncoding::Bytes).into()
+    internals::foreign_scheme(ForeignHash::RedisBloom, ItemEncoding::Bytes)
 }
 
 /// Reads the filter in a dump of one piece: the header, directly followed by all bitmaps.
@@ -163,8 +164,8 @@ pub fn read(bytes: &[u8]) -> Result<ScalableBloom, DecodeError> {
         return Err(DecodeError::TooShort { need, got: bytes.len() as u64 });
     }
     let mut filter = head.filter()?;
-    for (layer, link) in filter.layers_mut().iter_mut().zip(&head.links) {
-        layer.bits_mut().put_le_bytes(0, cursor.take(link.bytes)?);
+    for (layer, link) in internals::scalable::layers_mut(&mut filter).iter_mut().zip(&head.links) {
+        internals::bloom::bits_mut(layer).put_le_bytes(0, cursor.take(link.bytes)?);
     }
     cursor.finish()?;
     Ok(filter)
@@ -226,7 +227,7 @@ pub fn chunk(filter: &ScalableBloom, iterator: i64) -> Result<(i64, Vec<u8>), Wr
         let bytes = layer_bytes(layer);
         if at < bytes {
             let count = (bytes - at).min(MAX_CHUNK_BYTES);
-            let chunk = layer.bits().le_bytes(at as usize, count as usize);
+            let chunk = internals::bloom::bits(layer).le_bytes(at as usize, count as usize);
             return Ok((iterator.saturating_add_unsigned(count), chunk));
         }
         at -= bytes;

@@ -1,12 +1,11 @@
 //! `CF.LOADCHUNK`.
 
-use super::super::DecodeError;
-use super::super::cursor::Cursor;
-use super::super::redis_chunk::{LoadError, offset_of};
-use super::super::redis_loader::{ChunkLoader, Chunked};
+use mayhap::{DecodeError, ScalableCuckoo, internals};
+
 use super::{CuckooHead, HEADER_BYTES};
-use crate::scalable_cuckoo::ScalableCuckoo;
-use crate::sizing;
+use crate::cursor::Cursor;
+use crate::redis_chunk::{LoadError, offset_of};
+use crate::redis_loader::{ChunkLoader, Chunked};
 
 /// Creates the filter that a header describes, with all slots free: `CF.LOADCHUNK key 1 header` for a new key.
 ///
@@ -19,7 +18,7 @@ pub fn from_header(header: &[u8], limit_bytes: u64) -> Result<ScalableCuckoo, De
     let head = CuckooHead::read(&mut cursor)?;
     cursor.finish()?;
     let (shape, _) = head.shape()?;
-    sizing::check_memory(shape.memory_bytes(head.tables)?, limit_bytes)?;
+    internals::check_memory(shape.memory_bytes(head.tables)?, limit_bytes)?;
     head.filter()
 }
 
@@ -46,14 +45,14 @@ pub fn load_chunk(filter: &mut ScalableCuckoo, iterator: i64, chunk: &[u8]) -> R
         return Err(LoadError::OtherPlacement);
     }
     let offset = offset_of(iterator, chunk)?;
-    let Some((start, length)) = filter.table_around(offset) else {
+    let Some((start, length)) = internals::scalable_cuckoo::table_around(filter, offset) else {
         return Err(LoadError::NoLayer { offset, bytes: filter.capacity() });
     };
     let room = (start + length) as u64 - offset;
     if chunk.len() as u64 > room {
         return Err(LoadError::TooBig { chunk: chunk.len() as u64, room });
     }
-    filter.put_slots(offset as usize, chunk);
+    internals::scalable_cuckoo::put_slots(filter, offset as usize, chunk);
     Ok(())
 }
 

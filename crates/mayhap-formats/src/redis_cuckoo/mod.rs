@@ -24,7 +24,7 @@
 //! * "Number of items deleted" restarts from 0 with every compaction.
 //!
 //! ```
-//! use mayhap::codec::redis_cuckoo;
+//! use mayhap_formats::redis_cuckoo;
 //! use mayhap::ScalableCuckooShape;
 //!
 //! let mut online = redis_cuckoo::create(ScalableCuckooShape::for_capacity(1_000)?)?; // CF.RESERVE online 1000
@@ -43,15 +43,16 @@ pub use load::{CuckooLoader, bytes_behind, from_header, load_chunk};
 
 use std::io::Write;
 
-use super::cursor::Cursor;
-use super::foreign::{Resemblance, WriteError};
-pub use super::redis_chunk::{LoadError, MAX_CHUNK_BYTES};
-pub use super::redis_loader::{ChunkLoader, Chunked};
-use super::{DecodeError, MAX_INSERTED};
-use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme, SecretKey};
-use crate::item::{Item, ItemEncoding};
-use crate::scalable_cuckoo::{ScalableCuckoo, ScalableCuckooShape};
+use mayhap::internals::MAX_INSERTED;
+use mayhap::{
+    BuildError, DecodeError, ForeignHash, HashScheme, Item, ItemEncoding, ScalableCuckoo,
+    ScalableCuckooShape, SecretKey, internals,
+};
+
+use crate::cursor::Cursor;
+use crate::foreign::{Resemblance, WriteError};
+pub use crate::redis_chunk::{LoadError, MAX_CHUNK_BYTES};
+pub use crate::redis_loader::{ChunkLoader, Chunked};
 
 /// Bytes of the header.
 const HEADER_BYTES: u64 = 38;
@@ -81,13 +82,13 @@ pub const fn is_keyed(filter: &ScalableCuckoo) -> bool {
 
 /// The hash of all these filters except keyed ones: the bytes of an item are hashed unchanged.
 fn scheme() -> HashScheme {
-    ForeignScheme::new(ForeignHash::RedisCuckoo, ItemEncoding::Bytes).into()
+    internals::foreign_scheme(ForeignHash::RedisCuckoo, ItemEncoding::Bytes)
 }
 
 /// Returns the reply to `CF.COUNT`: copies in the first bucket plus copies in the second, even if they are the same bucket.
 #[must_use]
 pub fn count<I: Item + ?Sized>(filter: &ScalableCuckoo, item: &I) -> u64 {
-    filter.count_bucket_by_bucket(filter.hash(item))
+    internals::scalable_cuckoo::count_bucket_by_bucket(filter, filter.hash(item))
 }
 
 /// A filter as a dump or an RDB file describes it: everything except its slots.
@@ -131,7 +132,7 @@ impl CuckooHead {
     /// Returns the shape, if RedisBloom can have made it, and the number of slots in all tables.
     pub(super) fn shape(&self) -> Result<(ScalableCuckooShape, u64), DecodeError> {
         let narrow = |field, got| u32::try_from(got).map_err(|_| DecodeError::BadField { field, got });
-        let shape = ScalableCuckooShape::from_parts(
+        let shape = internals::scalable_cuckoo::from_parts(
             self.buckets,
             narrow("bucket size", self.bucket_size)?,
             narrow("max iterations", self.max_iterations)?,
@@ -150,7 +151,7 @@ impl CuckooHead {
     /// Creates the filter with all slots free.
     pub(super) fn filter(&self) -> Result<ScalableCuckoo, DecodeError> {
         let (shape, _) = self.shape()?;
-        Ok(ScalableCuckoo::of_tables(shape, scheme(), self.tables, self.items, self.deletes)?)
+        Ok(internals::scalable_cuckoo::of_tables(shape, scheme(), self.tables, self.items, self.deletes)?)
     }
 }
 
@@ -176,7 +177,7 @@ pub fn read(bytes: &[u8]) -> Result<ScalableCuckoo, DecodeError> {
     let slots = cursor.take(slots)?;
     cursor.finish()?;
     let mut filter = head.filter()?;
-    filter.put_slots(0, slots);
+    internals::scalable_cuckoo::put_slots(&mut filter, 0, slots);
     Ok(filter)
 }
 
@@ -236,13 +237,18 @@ fn any_chunk(filter: &ScalableCuckoo, iterator: i64) -> Result<(i64, Vec<u8>), W
     }
     check(filter)?;
     let at = u64::try_from(iterator).ok().and_then(|iterator| iterator.checked_sub(1));
-    let Some((at, (start, length))) = at.and_then(|at| Some((at, filter.table_around(at)?))) else {
+    let Some((at, (start, length))) =
+        at.and_then(|at| Some((at, internals::scalable_cuckoo::table_around(filter, at)?)))
+    else {
         return Ok((0, Vec::new()));
     };
     let from = if length as u64 <= MAX_CHUNK_BYTES { start as u64 } else { at };
     let count = ((start + length) as u64 - from).min(MAX_CHUNK_BYTES);
     // A slot number fits: there are at most 2^42 of them.
-    Ok(((from + count) as i64 + 1, filter.slot_bytes(from as usize, count as usize)))
+    Ok((
+        (from + count) as i64 + 1,
+        internals::scalable_cuckoo::slot_bytes(filter, from as usize, count as usize),
+    ))
 }
 
 /// Returns the header and all tables, even for an empty filter. Each chunk has the iterator that `CF.LOADCHUNK` needs.

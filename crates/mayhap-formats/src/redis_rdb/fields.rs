@@ -8,9 +8,10 @@
 
 use std::borrow::Cow;
 
-use super::super::DecodeError;
-use super::super::cursor::Cursor;
+use mayhap::DecodeError;
+
 use super::lzf;
+use crate::cursor::Cursor;
 
 /// A source of the fields of a value, in order: the bytes of a dump, or the callbacks of a host (`RedisModule_LoadUnsigned` and similar).
 pub trait LoadFields<'a> {

@@ -13,7 +13,8 @@
 
 use std::io::{self, Read};
 
-use super::super::DecodeError;
+use mayhap::DecodeError;
+
 use super::crc64::Crc64;
 use super::{MODULE_2, OwnType, STRING, ValueType, module_name, seal};
 

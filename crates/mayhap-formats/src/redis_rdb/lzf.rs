@@ -6,8 +6,7 @@
 //! 111ddddd llllllll dddddddd    l + 9 bytes from d + 1 back
 //! ```
 
-use super::super::DecodeError;
-use crate::error::BuildError;
+use mayhap::{BuildError, DecodeError};
 
 /// The largest number of output bytes per input byte: three bytes encode "copy 264".
 const MAX_RATIO: u64 = 88;

@@ -29,8 +29,8 @@
 //! * Payloads written here are not compressed. They restore to the same filter, but differ from the bytes that `DUMP` then returns.
 //!
 //! ```
-//! use mayhap::codec::redis_bloom::{self, Scaling};
-//! use mayhap::codec::redis_rdb::{self, Value};
+//! use mayhap_formats::redis_bloom::{self, Scaling};
+//! use mayhap_formats::redis_rdb::{self, Value};
 //!
 //! let mut seen = redis_bloom::create(100, 0.01, Scaling::By(2))?;
 //! seen.insert("ada")?;
@@ -51,16 +51,15 @@ pub use file::{Entry, EntryValue, FileReader, RdbFileError};
 
 use std::borrow::Cow;
 
+use mayhap::internals::scalable::Plan;
+use mayhap::{BuildError, DecodeError, ScalableBloom, ScalableCuckoo, internals};
+
 use self::crc64::crc64;
 use self::fields::{DumpFields, put_end, put_length};
-use super::foreign::{Resemblance, WriteError};
-use super::redis_bloom::{Link, assemble, options};
-use super::redis_cuckoo::CuckooHead;
-use super::{DecodeError, redis_bloom, redis_cuckoo};
-use crate::error::BuildError;
-use crate::scalable::{Plan, ScalableBloom};
-use crate::scalable_cuckoo::ScalableCuckoo;
-use crate::sizing;
+use crate::foreign::{Resemblance, WriteError};
+use crate::redis_bloom::{Link, assemble, options};
+use crate::redis_cuckoo::CuckooHead;
+use crate::{redis_bloom, redis_cuckoo};
 
 /// A RedisBloom value.
 #[derive(Debug)]
@@ -269,14 +268,14 @@ pub fn read_payload(payload: &[u8], limit_bytes: u64) -> Result<RdbPayload<'_>, 
     let mut fields = DumpFields::new(&value[..value.len() - 2], limit_bytes);
     if value_type == STRING {
         let string = fields.raw_string()?;
-        sizing::check_memory(string.len() as u64, limit_bytes)?;
+        internals::check_memory(string.len() as u64, limit_bytes)?;
         fields.end()?;
         return Ok(RdbPayload::String(string));
     }
     let id = fields.length()?;
     if let Some(of) = OwnType::of_id(id) {
         let (form, bytes) = (fields.unsigned()?, fields.string()?);
-        sizing::check_memory(bytes.len() as u64, limit_bytes)?;
+        internals::check_memory(bytes.len() as u64, limit_bytes)?;
         fields.finish()?;
         return Ok(RdbPayload::Mayhap { of, form, bytes });
     }
@@ -449,13 +448,13 @@ fn read_bloom<'a>(
     for _ in 0..layers {
         let (link, bitmap) = read_layer(version, fields)?;
         bytes = bytes.saturating_add(bitmap.len() as u64);
-        sizing::check_memory(bytes, limit_bytes)?;
+        internals::check_memory(bytes, limit_bytes)?;
         links.push(link);
         bitmaps.push(bitmap);
     }
     let mut filter = assemble(items, options, growth, &links)?;
-    for (layer, bitmap) in filter.layers_mut().iter_mut().zip(bitmaps) {
-        layer.bits_mut().put_le_bytes(0, &bitmap);
+    for (layer, bitmap) in internals::scalable::layers_mut(&mut filter).iter_mut().zip(bitmaps) {
+        internals::bloom::bits_mut(layer).put_le_bytes(0, &bitmap);
     }
     Ok(filter)
 }
@@ -492,7 +491,7 @@ fn write_bloom(filter: &ScalableBloom, fields: &mut dyn SaveFields) -> Result<()
         fields.double(link.bits_per_entry);
         fields.unsigned(link.bits);
         fields.unsigned(link.n2.into());
-        fields.string(&layer.bits().le_bytes(0, redis_bloom::layer_bytes(layer) as usize));
+        fields.string(&internals::bloom::bits(layer).le_bytes(0, redis_bloom::layer_bytes(layer) as usize));
         fields.unsigned(link.items);
     }
     Ok(())
@@ -526,7 +525,7 @@ fn read_cuckoo<'a>(
         first = Some(slots);
     }
     let (shape, all_slots) = head.shape()?;
-    sizing::check_memory(all_slots, limit_bytes)?;
+    internals::check_memory(all_slots, limit_bytes)?;
     let mut read = Vec::new();
     for index in 0..tables {
         let (table, slots) = match first.take() {
@@ -534,7 +533,7 @@ fn read_cuckoo<'a>(
             None if version < ENCODING_VERSION => (buckets, fields.string()?),
             None => (fields.unsigned()?, fields.string()?),
         };
-        if shape.table_buckets(index)? != table {
+        if internals::scalable_cuckoo::table_buckets(&shape, index)? != table {
             return Err(DecodeError::BadField { field: "buckets of a table", got: table });
         }
         if table.checked_mul(head.bucket_size) != Some(slots.len() as u64) {
@@ -546,7 +545,7 @@ fn read_cuckoo<'a>(
     let mut filter = head.filter()?;
     let mut at = 0;
     for slots in read {
-        filter.put_slots(at, &slots);
+        internals::scalable_cuckoo::put_slots(&mut filter, at, &slots);
         at += slots.len();
     }
     Ok(filter)
@@ -562,9 +561,11 @@ fn write_cuckoo(filter: &ScalableCuckoo, fields: &mut dyn SaveFields) -> Result<
     fields.unsigned(head.bucket_size);
     fields.unsigned(head.max_iterations);
     fields.unsigned(head.expansion);
-    for (start, slots) in (0..filter.tables()).map(|index| filter.table_range(index)) {
+    for (start, slots) in
+        (0..filter.tables()).map(|index| internals::scalable_cuckoo::table_range(filter, index))
+    {
         fields.unsigned(slots as u64 / head.bucket_size);
-        fields.string(&filter.slot_bytes(start, slots));
+        fields.string(&internals::scalable_cuckoo::slot_bytes(filter, start, slots));
     }
     Ok(())
 }

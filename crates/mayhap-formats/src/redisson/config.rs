@@ -2,17 +2,14 @@
 
 use std::fmt;
 
+use mayhap::{BloomPlacement, BloomShape, BuildError, Item, ItemEncoding, internals};
+
 use super::{Positions, scheme};
-use crate::bloom::BloomShape;
-use crate::error::BuildError;
-use crate::item::{Item, ItemEncoding};
-use crate::probe::{BloomPlacement, ForeignProbes};
-use crate::sizing;
 
 /// Returns the key under which Redisson stores the config of the filter `name`.
 ///
 /// ```
-/// use mayhap::codec::redisson::config_key;
+/// use mayhap_formats::redisson::config_key;
 ///
 /// assert_eq!(config_key("seen"), "{seen}:config");
 /// assert_eq!(config_key("{users}:seen"), "{users}:seen:config");
@@ -25,7 +22,7 @@ pub fn config_key(name: &str) -> String {
 /// The config of a filter. Its numbers are always valid.
 ///
 /// ```
-/// use mayhap::codec::redisson::Config;
+/// use mayhap_formats::redisson::Config;
 ///
 /// let config = Config::sized(1_000, 0.0001)?; // as `tryInit(1000, 0.0001)`
 /// let fields = config.fields();
@@ -83,7 +80,7 @@ impl Config {
         }
         // Redisson replaces "never" by the smallest number above 0.
         let rate = if p == 0.0 { f64::from_bits(1) } else { p };
-        let items = sizing::check_capacity(n)? as f64;
+        let items = internals::check_capacity(n)? as f64;
         let ln_2 = std::f64::consts::LN_2;
         // Another order would round differently.
         let size = (-items * rate.ln() / (ln_2 * ln_2)) as u64;
@@ -141,8 +138,8 @@ impl Config {
     /// Returns the positions of the bits of `item`, in the order in which Redisson sets them: the offsets for SETBIT and GETBIT.
     #[must_use]
     pub fn positions<I: Item + ?Sized>(&self, item: &I, items: ItemEncoding) -> Positions {
-        let probes = ForeignProbes::new(BloomPlacement::Redisson, scheme(items).hash(item));
-        Positions::new(probes, self.size, self.hash_iterations)
+        let hash = scheme(items).hash(item);
+        internals::bloom::positions(BloomPlacement::Redisson, hash, self.size, self.hash_iterations)
     }
 
     /// The number of bits in the bitmap.
@@ -170,7 +167,7 @@ impl Config {
     }
 
     pub(super) fn shape(&self) -> Result<BloomShape, BuildError> {
-        BloomShape::from_parts(
+        internals::bloom::from_parts(
             self.size,
             self.hash_iterations,
             self.expected_insertions,

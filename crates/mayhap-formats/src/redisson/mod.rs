@@ -31,7 +31,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::redisson::{self, Config};
+//! use mayhap_formats::redisson::{self, Config};
 //!
 //! // The replies to `HGETALL {seen}:config` and `GET seen`.
 //! let config = Config::from_fields([
@@ -52,20 +52,17 @@
 
 mod config;
 
-pub use super::foreign::Positions;
+pub use crate::foreign::Positions;
 pub use config::{Config, ConfigError, config_key};
 
 use std::io::Write;
 use std::sync::atomic::Ordering;
 
-use super::foreign::WriteError;
-use super::{DecodeError, write_words};
-use crate::bloom::Bloom;
-use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
-use crate::item::ItemEncoding;
-use crate::probe::BloomPlacement;
-use crate::store::Lines;
+use mayhap::internals::{self, Lines};
+use mayhap::{Bloom, BloomPlacement, BuildError, DecodeError, ForeignHash, HashScheme, ItemEncoding};
+
+use crate::foreign::WriteError;
+use crate::words::write_words;
 
 /// Creates an empty filter like `tryInit`.
 ///
@@ -77,11 +74,11 @@ pub fn create(
     items: ItemEncoding,
 ) -> Result<Bloom, BuildError> {
     let config = Config::sized(expected_insertions, false_probability)?;
-    Bloom::placed(config.shape()?, scheme(items), BloomPlacement::Redisson)
+    internals::bloom::placed(config.shape()?, scheme(items), BloomPlacement::Redisson)
 }
 
 fn scheme(items: ItemEncoding) -> HashScheme {
-    ForeignScheme::new(ForeignHash::Redisson, items).into()
+    internals::foreign_scheme(ForeignHash::Redisson, items)
 }
 
 /// Makes a filter of this bitmap (empty if the key does not exist) and this config. `items` is how the codec encoded the items.
@@ -110,13 +107,13 @@ pub fn read_within(
     {
         return Err(DecodeError::TrailingBytes { extra });
     }
-    let mut bits = Lines::zeroed(shape.lines())?;
+    let mut bits = Lines::zeroed(internals::bloom::lines(&shape))?;
     for (word, bytes) in bits.words_mut().iter_mut().zip(bitmap.chunks(8)) {
         let first_on_top = bytes.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
         *word = (first_on_top << (64 - 8 * bytes.len() as u32)).reverse_bits();
     }
     bits.check_zero_from(shape.bits()).map_err(|bit| DecodeError::StrayBit { bit })?;
-    Ok(Bloom::of_placed_bits(shape, scheme(items), BloomPlacement::Redisson, bits))
+    Ok(internals::bloom::of_placed_bits(shape, scheme(items), BloomPlacement::Redisson, bits))
 }
 
 /// Returns the config of a Redisson filter.
@@ -154,9 +151,9 @@ pub fn bitmap(filter: &Bloom) -> Result<Vec<u8>, WriteError> {
 /// [`WriteError::OtherPlacement`] for a filter that is not Redisson's, [`WriteError::Io`] if `out` fails.
 pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
     config(filter)?;
-    let (bytes, words) = (bitmap_bytes(filter), filter.bits().words());
+    let (bytes, words) = (bitmap_bytes(filter), internals::bloom::bits(filter).words());
     let redis_order = |word: u64| word.reverse_bits().to_be_bytes();
-    write_words(filter.bits(), bytes / 8, redis_order, out)?;
+    write_words(internals::bloom::bits(filter), bytes / 8, redis_order, out)?;
     if let Some(last) = words.get((bytes / 8) as usize) {
         out.write_all(&redis_order(last.load(Ordering::Relaxed))[..(bytes % 8) as usize])?;
     }
@@ -165,7 +162,7 @@ pub fn write(filter: &Bloom, out: &mut dyn Write) -> Result<(), WriteError> {
 
 /// The number of bytes that the highest set bit needs.
 fn bitmap_bytes(filter: &Bloom) -> u64 {
-    let words = filter.bits().words().iter().map(|word| word.load(Ordering::Relaxed));
+    let words = internals::bloom::bits(filter).words().iter().map(|word| word.load(Ordering::Relaxed));
     let last = words.enumerate().filter(|&(_, word)| word != 0).last();
     last.map_or(0, |(index, word)| (index as u64 * 64 + u64::from(word.ilog2()) + 1).div_ceil(8))
 }

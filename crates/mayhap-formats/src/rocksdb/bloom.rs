@@ -2,15 +2,15 @@
 
 use std::io::Write;
 
-use super::super::cursor::lines_of_lsb_first;
-use super::super::foreign::WriteError;
-use super::super::{DecodeError, write_bytes};
+use mayhap::internals::LINE_BYTES;
+use mayhap::internals::{self, Lines};
+use mayhap::{
+    BlockedBloom, BlockedPlacement, BuildError, DecodeError, ForeignHash, HashScheme, ItemEncoding,
+};
+
 use super::{NEW_BLOOM, RocksdbFilter, TRAILER_BYTES};
-use crate::blocked::{BlockedBloom, BlockedPlacement, BlockedShape};
-use crate::error::BuildError;
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
-use crate::item::ItemEncoding;
-use crate::store::LINE_BYTES;
+use crate::foreign::WriteError;
+use crate::words::write_bytes;
 
 /// The two Bloom filters of RocksDB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +42,7 @@ impl BloomStyle {
     }
 
     fn scheme(self, items: ItemEncoding) -> HashScheme {
-        ForeignScheme::new(self.hash(), items).into()
+        internals::foreign_scheme(self.hash(), items)
     }
 
     fn trailer(self, probes: u8, lines: u32) -> [u8; TRAILER_BYTES] {
@@ -67,8 +67,12 @@ pub fn create(
     items: ItemEncoding,
 ) -> Result<BlockedBloom, BuildError> {
     let (lines, probes) = size(style, bits_per_key, keys)?;
-    let shape = BlockedShape::rocksdb_lines(lines, probes, keys, 1.0)?;
-    BlockedBloom::placed(shape.promising_what_it_keeps(), style.scheme(items), style.placement())
+    let shape = internals::blocked::rocksdb_lines(lines, probes, keys, 1.0)?;
+    internals::blocked::placed(
+        internals::blocked::promising_what_it_keeps(shape),
+        style.scheme(items),
+        style.placement(),
+    )
 }
 
 /// Returns the bytes that RocksDB writes for no keys: only the trailer.
@@ -185,12 +189,12 @@ pub(super) fn read(
     if lines == 0 {
         return Ok(RocksdbFilter::Empty);
     }
-    let shape = BlockedShape::rocksdb_lines_of_unknown_capacity(lines, probes)?;
-    Ok(RocksdbFilter::Bloom(BlockedBloom::of_placed_blocks(
+    let shape = internals::blocked::rocksdb_lines_of_unknown_capacity(lines, probes)?;
+    Ok(RocksdbFilter::Bloom(internals::blocked::of_placed_blocks(
         shape,
         style.scheme(items),
         style.placement(),
-        lines_of_lsb_first(body)?,
+        Lines::from_le_bytes(body)?,
     )))
 }
 
@@ -229,7 +233,7 @@ pub fn write(filter: &BlockedBloom, out: &mut dyn Write) -> Result<(), WriteErro
     let Some(said) = u32::try_from(lines).ok().filter(|&said| u64::from(said) <= MAX_LINES) else {
         return Err(WriteError::NoRoom { field: "number of lines", got: lines, limit: MAX_LINES });
     };
-    write_bytes(filter.words(), lines * LINE_BYTES as u64, out)?;
+    write_bytes(internals::blocked::words(filter), lines * LINE_BYTES as u64, out)?;
     out.write_all(&style.trailer(probes as u8, said))?;
     Ok(())
 }

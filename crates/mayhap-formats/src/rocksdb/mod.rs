@@ -25,7 +25,7 @@
 //!
 //! ```
 //! use mayhap::ItemEncoding;
-//! use mayhap::codec::rocksdb::{self, BloomStyle, RocksdbFilter};
+//! use mayhap_formats::rocksdb::{self, BloomStyle, RocksdbFilter};
 //!
 //! let mut keys = rocksdb::create(BloomStyle::FastLocal, 10.0, 1_000, ItemEncoding::Bytes)?;
 //! keys.insert("ada");
@@ -45,10 +45,9 @@ mod ribbon;
 pub use bloom::{BloomStyle, create, empty, size, write};
 pub use ribbon::RibbonFilter;
 
-use super::DecodeError;
-use super::foreign::Resemblance;
-use crate::blocked::BlockedBloom;
-use crate::item::{Item, ItemEncoding};
+use mayhap::{BlockedBloom, DecodeError, Item, ItemEncoding};
+
+use crate::foreign::Resemblance;
 
 /// The length of the trailer in bytes.
 const TRAILER_BYTES: usize = 5;

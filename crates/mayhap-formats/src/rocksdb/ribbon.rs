@@ -13,11 +13,10 @@
 
 use std::io::Write;
 
-use super::super::DecodeError;
-use super::super::foreign::WriteError;
+use mayhap::{DecodeError, ForeignHash, HashScheme, Item, ItemEncoding, ItemHash, internals};
+
 use super::{RIBBON, TRAILER_BYTES};
-use crate::hash::{ForeignHash, ForeignScheme, HashScheme, ItemHash};
-use crate::item::{Item, ItemEncoding};
+use crate::foreign::WriteError;
 
 /// The number of rows in a block, and of bits in a segment.
 const ROWS: u64 = 128;
@@ -97,7 +96,7 @@ impl RibbonFilter {
         let columns = Columns::new(body, blocks)?;
         let (segments, _) = body.as_chunks::<SEGMENT_BYTES>();
         let segments = segments.iter().map(|&segment| u128::from_le_bytes(segment)).collect();
-        let scheme = ForeignScheme::new(ForeignHash::RocksDb64, items).into();
+        let scheme = internals::foreign_scheme(ForeignHash::RocksDb64, items);
         Ok(Self { segments, columns, seed, scheme })
     }
 
@@ -110,7 +109,7 @@ impl RibbonFilter {
     /// [`may_contain`](Self::may_contain) for an item already hashed by [`hash`](Self::hash).
     #[must_use]
     pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
-        let hash = (hash.low ^ self.mixed_seed()).wrapping_mul(REHASH);
+        let hash = (internals::low_half(hash) ^ self.mixed_seed()).wrapping_mul(REHASH);
         let starts = self.columns.blocks * ROWS - (ROWS - 1);
         let start = ((u128::from(hash) * u128::from(starts)) >> 64) as u64;
         let row = hash.wrapping_mul(ROW);

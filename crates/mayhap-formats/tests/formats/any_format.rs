@@ -1,8 +1,10 @@
 //! `Format`: files detected by their bytes, read, converted where possible, rejected otherwise, and built from items.
 
-use mayhap::codec::format::{Argument, Format, ReadError, ReadOptions, RebuildError, Sniffed};
-use mayhap::codec::{Resemblance, WriteError, block_filter, cassandra, pybloom_live, redisson};
 use mayhap::{Bloom, BuildError, Filter, ItemEncoding};
+use mayhap_formats::{
+    Argument, Format, ReadError, ReadOptions, RebuildError, Resemblance, Sniffed, WriteError, block_filter,
+    cassandra, pybloom_live, redisson,
+};
 
 use crate::vectors::{bytes, inline_or_file, json, path, text, unhex};
 

@@ -1,8 +1,8 @@
 //! BIP-37, Bitcoin's `filterload`.
 
-use mayhap::codec::bip37::{self, FilterLoad, Matcher};
-use mayhap::codec::{Resemblance, WriteError, bits_and_blooms};
 use mayhap::{BuildError, DecodeError, Item as _, ItemEncoding, WideBloom, WidePlacement};
+use mayhap_formats::bip37::{self, FilterLoad, Matcher};
+use mayhap_formats::{Resemblance, WriteError, bits_and_blooms};
 use serde_json::Value;
 
 use crate::hostile;

@@ -1,7 +1,7 @@
 //! bits-and-blooms, the Go library.
 
-use mayhap::codec::{Resemblance, WriteError, bip37, bits_and_blooms};
 use mayhap::{BuildError, DecodeError, Filter, ItemEncoding, WideBloom};
+use mayhap_formats::{Resemblance, WriteError, bip37, bits_and_blooms};
 use serde_json::Value;
 
 use crate::hostile;

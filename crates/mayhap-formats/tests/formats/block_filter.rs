@@ -1,8 +1,8 @@
 //! BIP 158's Golomb-coded sets.
 
-use mayhap::codec::block_filter::{self, BASIC, Parameters};
-use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{Answers, BuildError, DecodeError, Gcs, GcsBuilder, ItemEncoding};
+use mayhap_formats::block_filter::{self, BASIC, Parameters};
+use mayhap_formats::{Resemblance, WriteError};
 
 use crate::hostile;
 use crate::vectors::{Given, generated, json, number, offsets, text, unhex};

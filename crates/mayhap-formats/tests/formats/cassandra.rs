@@ -1,8 +1,8 @@
 //! Cassandra's `Filter.db`. The hash is that of the real class, by its vectors; the files are put together here, byte by byte.
 
-use mayhap::codec::cassandra::{self, BitOrder};
-use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{Bloom, BuildError, DecodeError, ItemEncoding};
+use mayhap_formats::cassandra::{self, BitOrder};
+use mayhap_formats::{Resemblance, WriteError};
 use serde_json::Value;
 
 use crate::hostile;

@@ -1,8 +1,8 @@
 //! Apache DataSketches' images.
 
-use mayhap::codec::datasketches::{self, DEFAULT_SEED, Library};
-use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{Answers, Bloom, BuildError, DecodeError, ItemEncoding, Shared};
+use mayhap_formats::datasketches::{self, DEFAULT_SEED, Library};
+use mayhap_formats::{Resemblance, WriteError};
 use serde_json::Value;
 
 use crate::hostile;

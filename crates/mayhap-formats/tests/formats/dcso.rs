@@ -4,10 +4,10 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use mayhap::codec::dcso::{self, Dcso, Packing};
-use mayhap::codec::guava::{self, Rounding, Strategy};
-use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{Bloom, BuildError, DecodeError, ItemEncoding};
+use mayhap_formats::dcso::{self, Dcso, Packing};
+use mayhap_formats::guava::{self, Rounding, Strategy};
+use mayhap_formats::{Resemblance, WriteError};
 use mayhap_testkit::alloc_meter::AllocMeter;
 use mayhap_testkit::corrupt::{Corruptor, Damage};
 use serde_json::Value;

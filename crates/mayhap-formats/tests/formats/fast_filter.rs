@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use mayhap::codec::fast_filter::{self, FuseLayout, xor};
-use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{
     Answers, BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, DecodeError, Filter, Fingerprint,
     ItemEncoding, Xor, Xor8, Xor16, Xor32,
 };
+use mayhap_formats::fast_filter::{self, FuseLayout, xor};
+use mayhap_formats::{Resemblance, WriteError};
 use serde_json::Value;
 
 use crate::hostile;

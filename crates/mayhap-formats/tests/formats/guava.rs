@@ -1,8 +1,8 @@
 //! Guava's `writeTo`.
 
-use mayhap::codec::guava::{self, Rounding, Strategy};
-use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{Bloom, BuildError, DecodeError, ItemEncoding};
+use mayhap_formats::guava::{self, Rounding, Strategy};
+use mayhap_formats::{Resemblance, WriteError};
 use serde_json::Value;
 
 use crate::hostile;

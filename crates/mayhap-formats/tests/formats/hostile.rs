@@ -45,11 +45,29 @@ pub(crate) fn now_and_then<R>(bytes: &[u8], what: impl FnOnce() -> R) {
     }
 }
 
-/// Writes correct checksums into the bytes of a `.mayhap` file of one leaf, as an attacker would.
+/// Writes correct checksums into the bytes of a `.mayhap` file, as an attacker would: of the payload, of the layers of a scalable filter, of
+/// the header.
 pub(crate) fn seal(bytes: &mut [u8]) {
-    let Some((header, payload)) = bytes.split_first_chunk_mut::<192>() else { return };
+    const SCALABLE: u8 = 6;
+    let Some((header, mut payload)) = bytes.split_first_chunk_mut::<192>() else { return };
     let sum = |bytes: &[u8]| mayhap::hash::named::xxhash::xxh3_64(bytes, 0).to_le_bytes();
-    header[24..32].copy_from_slice(&sum(payload));
+    let checksum = if header[10] == SCALABLE {
+        let mut headers = Vec::new();
+        while let Some(length) =
+            payload.get(16..24).map(|length| u64::from_le_bytes(length.try_into().unwrap()))
+            && payload.len() >= 192
+        {
+            let end = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(192).min(payload.len());
+            let (layer, rest) = payload.split_at_mut(end);
+            seal(layer);
+            headers.extend_from_slice(&layer[..192]);
+            payload = rest;
+        }
+        sum(&headers)
+    } else {
+        sum(payload)
+    };
+    header[24..32].copy_from_slice(&checksum);
     let checksum = sum(&header[..184]);
     header[184..].copy_from_slice(&checksum);
 }

@@ -1,8 +1,8 @@
 //! LevelDB's filters and filter blocks.
 
-use mayhap::codec::leveldb::{self, BASE_LG, FilterBlock};
-use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{Bloom, BuildError, DecodeError, ItemEncoding};
+use mayhap_formats::leveldb::{self, BASE_LG, FilterBlock};
+use mayhap_formats::{Resemblance, WriteError};
 use serde_json::Value;
 
 use crate::hostile;

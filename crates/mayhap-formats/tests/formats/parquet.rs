@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::ops::Range;
 
-use mayhap::codec::format::{Format, ReadError, ReadOptions};
-use mayhap::codec::parquet::{self, FilterHome, InRowGroup, ParquetError, ParquetFilters, PhysicalType};
-use mayhap::codec::{Resemblance, sbbf};
 use mayhap::{DecodeError, Item, ItemEncoding};
+use mayhap_formats::parquet::{self, FilterHome, InRowGroup, ParquetError, ParquetFilters, PhysicalType};
+use mayhap_formats::{Format, ReadError, ReadOptions, Resemblance, sbbf};
 use mayhap_testkit::alloc_meter::AllocMeter;
 use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::rng::Rng;

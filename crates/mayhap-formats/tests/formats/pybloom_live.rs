@@ -3,10 +3,10 @@
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
-use mayhap::codec::Resemblance;
-use mayhap::codec::pybloom_live::{self, PybloomScalable, PybloomVersion};
 use mayhap::hash::named::NamedHash;
 use mayhap::{Answers, BuildError, DecodeError, Filter, ItemEncoding, WideBloom};
+use mayhap_formats::Resemblance;
+use mayhap_formats::pybloom_live::{self, PybloomScalable, PybloomVersion};
 use serde_json::Value;
 
 use crate::hostile;

@@ -1,8 +1,7 @@
 //! pyprobables.
 
-use mayhap::codec::Resemblance;
-use mayhap::codec::pyprobables;
 use mayhap::{BuildError, DecodeError, Filter, ItemEncoding, WideBloom};
+use mayhap_formats::{Resemblance, pyprobables};
 
 use crate::hostile;
 use crate::vectors::{bytes, items, json, number, probes, text};

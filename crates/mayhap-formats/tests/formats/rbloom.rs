@@ -1,8 +1,8 @@
 //! rbloom.
 
-use mayhap::codec::Resemblance;
-use mayhap::codec::rbloom::{self, HashFunction};
 use mayhap::{Bloom, BloomPlacement, DecodeError, Filter, ItemEncoding};
+use mayhap_formats::Resemblance;
+use mayhap_formats::rbloom::{self, HashFunction};
 
 use crate::hostile;
 use crate::vectors::{bytes, float, items, json, number, probes, text};

@@ -1,6 +1,6 @@
 //! Whole RDB files: the one that a real RedisBloom saved, and files by hand with every type of value there is.
 
-use mayhap::codec::redis_rdb::{self, Entry, EntryValue, FileReader, RdbFileError, Value, ValueType};
+use mayhap_formats::redis_rdb::{self, Entry, EntryValue, FileReader, RdbFileError, Value, ValueType};
 use mayhap_testkit::alloc_meter::AllocMeter;
 
 use crate::vectors::{bytes, json, text, unhex};

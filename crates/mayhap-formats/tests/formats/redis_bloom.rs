@@ -1,10 +1,10 @@
 //! RedisBloom's `BF.SCANDUMP` and `BF.LOADCHUNK`.
 
-use mayhap::codec::redis_bloom::{self, BloomLoader, LoadError, Scaling};
-use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{
     Answers, Bloom, BuildError, DecodeError, Filter, InsertError, ItemEncoding, MergeError, ScalableBloom,
 };
+use mayhap_formats::redis_bloom::{self, BloomLoader, LoadError, Scaling};
+use mayhap_formats::{Resemblance, WriteError};
 use serde_json::Value;
 
 use crate::hostile;
@@ -474,6 +474,21 @@ fn forged_counts_are_harmless() {
     let mut crowded = ScalableBloom::decode(&forged).unwrap();
     crowded.insert("ada").unwrap();
     assert!(ScalableBloom::decode(&crowded.encode()).unwrap().may_contain("ada"));
+}
+
+/// A forged `.mayhap` file that decodes is written as a dump or refused, and reading the dump returns.
+#[test]
+fn forged_files_are_written_without_harm() {
+    let mut filter = redis_bloom::create(20, 0.01, Scaling::By(2)).unwrap();
+    filter.insert_batch(&(0..100).collect::<Vec<u64>>()).unwrap();
+    hostile::survives_forged("redis_bloom::write", &filter.encode(), |bytes| {
+        let Ok(filter) = ScalableBloom::decode(bytes) else { return false };
+        let mut dump = Vec::new();
+        if redis_bloom::write(&filter, &mut dump).is_ok() {
+            let _ = redis_bloom::read(&dump);
+        }
+        true
+    });
 }
 
 #[test]

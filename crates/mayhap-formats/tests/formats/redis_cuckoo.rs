@@ -1,8 +1,8 @@
 //! RedisBloom's `CF.SCANDUMP` and `CF.LOADCHUNK`.
 
-use mayhap::codec::redis_cuckoo::{self, CuckooLoader, LoadError};
-use mayhap::codec::{Resemblance, WriteError, redis_rdb};
 use mayhap::{Answers, BuildError, DecodeError, Filter, InsertError, ScalableCuckoo, ScalableCuckooShape};
+use mayhap_formats::redis_cuckoo::{self, CuckooLoader, LoadError};
+use mayhap_formats::{Resemblance, WriteError, redis_rdb};
 use serde_json::Value;
 
 use crate::hostile;

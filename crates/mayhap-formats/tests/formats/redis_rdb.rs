@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use mayhap::codec::redis_bloom::{self, Scaling};
-use mayhap::codec::redis_rdb::{self, LoadFields, SaveFields, Value, ValueType};
-use mayhap::codec::{Resemblance, redis_cuckoo};
 use mayhap::{BuildError, DecodeError, Filter, ScalableBloom, ScalableCuckoo, ScalableCuckooShape};
+use mayhap_formats::redis_bloom::{self, Scaling};
+use mayhap_formats::redis_rdb::{self, LoadFields, SaveFields, Value, ValueType};
+use mayhap_formats::{Resemblance, redis_cuckoo};
 
 use crate::hostile;
 use crate::vectors::{inline_or_file, json, number, text, unhex};

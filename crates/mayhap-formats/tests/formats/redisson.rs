@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use mayhap::codec::WriteError;
-use mayhap::codec::redisson::{self, Config, ConfigError, config_key};
 use mayhap::{Bloom, BuildError, DecodeError, Item, ItemEncoding};
+use mayhap_formats::WriteError;
+use mayhap_formats::redisson::{self, Config, ConfigError, config_key};
 use serde_json::Value;
 
 use crate::hostile;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use mayhap::codec::rocksdb::{self, BloomStyle, RocksdbFilter};
-use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{
     Answers, AtomicBlockedBloom, BlockedBloom, BlockedLayout, BlockedPlacement, BlockedShape, BuildError,
     DecodeError, ItemEncoding,
 };
+use mayhap_formats::rocksdb::{self, BloomStyle, RocksdbFilter};
+use mayhap_formats::{Resemblance, WriteError};
 use serde_json::Value;
 
 use crate::hostile;

@@ -1,11 +1,11 @@
 //! Parquet's split-block filter as a blob. `parquet` tests the files that contain it.
 
-use mayhap::codec::sbbf::{self, Sizing};
-use mayhap::codec::{Resemblance, WriteError};
 use mayhap::{
     Answers, AtomicBlockedBloom, BlockedBloom, BlockedLayout, BlockedPlacement, BlockedShape, BuildError,
     DecodeError, ItemEncoding, MergeError,
 };
+use mayhap_formats::sbbf::{self, Sizing};
+use mayhap_formats::{Resemblance, WriteError};
 use serde_json::Value;
 
 use crate::hostile;

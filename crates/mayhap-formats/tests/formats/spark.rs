@@ -1,8 +1,8 @@
 //! Spark's `writeTo`, both versions.
 
-use mayhap::codec::spark::{self, SparkVersion};
-use mayhap::codec::{Resemblance, WriteError, guava};
 use mayhap::{Bloom, BuildError, DecodeError, ItemEncoding};
+use mayhap_formats::spark::{self, SparkVersion};
+use mayhap_formats::{Resemblance, WriteError, guava};
 use serde_json::Value;
 
 use crate::hostile;

@@ -8,8 +8,8 @@ use crate::kind::Kind;
 
 /// Bytes of a header. A multiple of a cache line, which aligns the payload after it.
 pub(crate) const HEADER_BYTES: usize = 192;
-/// The first byte cannot begin a text, and the line feed reveals a file whose line ends were converted.
-pub(crate) const MAGIC: [u8; 8] = *b"\x89mayhap\n";
+/// The first bytes of every `.mayhap` file. The first cannot begin a text, and the line feed reveals a file whose line ends were converted.
+pub const MAGIC: [u8; 8] = *b"\x89mayhap\n";
 /// The only version so far.
 pub(crate) const VERSION: u16 = 1;
 /// Numbers that a kind may use for its own parameters.
@@ -194,11 +194,6 @@ impl Header {
         let got = self.parameters[index];
         u32::try_from(got).map_err(|_| DecodeError::BadField { field, got })
     }
-}
-
-/// Returns whether these bytes begin like a `.mayhap` file.
-pub(super) fn resembles(bytes: &[u8]) -> super::Resemblance {
-    if bytes.starts_with(&MAGIC) { super::Resemblance::Surely } else { super::Resemblance::No }
 }
 
 /// Returns the first byte that should have been zero.

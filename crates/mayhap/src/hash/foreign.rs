@@ -190,7 +190,7 @@ pub(super) fn redis_bloom_hash(bytes: &[u8]) -> ItemHash {
 
 /// How a filter of another program hashes its items: their encoding as bytes, and the function.
 ///
-/// Only filters read with [`codec`](crate::codec) have one.
+/// Only filters of other programs have one; the crate `mayhap-formats` reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ForeignScheme {
     hash: ForeignHash,

@@ -213,6 +213,37 @@ impl PositionStream for ForeignProbes {
     }
 }
 
+/// The positions of the bits of one item, in the order in which the other program sets them.
+#[derive(Clone, Debug)]
+pub struct Positions {
+    probes: ForeignProbes,
+    /// At least 1.
+    bits: u64,
+    left: u32,
+}
+
+impl Positions {
+    /// `probes` positions among `bits` bits, at least one.
+    pub(crate) fn new(placement: BloomPlacement, hash: ItemHash, bits: u64, probes: u32) -> Self {
+        Self { probes: ForeignProbes::new(placement, hash), bits: bits.max(1), left: probes }
+    }
+}
+
+impl Iterator for Positions {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        Some(self.probes.next(Range::of(self.bits)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left as usize, Some(self.left as usize))
+    }
+}
+
+impl ExactSizeIterator for Positions {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

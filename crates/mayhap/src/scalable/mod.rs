@@ -11,7 +11,7 @@ pub use atomic::AtomicScalableBloom;
 pub use shape::ScalableShape;
 
 use self::pending::Pending;
-pub(crate) use self::plan::Plan;
+pub use self::plan::Plan;
 pub(crate) use self::plan::{COMPACT_TIGHTENING, REDIS_TIGHTENING, redis_bits_agree, redis_probes};
 pub(crate) use self::plan::{redis_bits_for_probes, redis_layer};
 use self::shape::{MAX_TIERS, NO_LIMIT, layer_fpr_now};

@@ -23,7 +23,7 @@ const LN_2: f64 = 0.693147180559945;
 
 /// The rule that sizes the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Plan {
+pub enum Plan {
     /// Ours: the rates of all layers add up to the promised rate, for any tightening ratio.
     Mayhap,
     /// RedisBloom's: every layer has half the rate of the one before, and the first has half the promised
@@ -39,7 +39,8 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    pub(crate) const fn max_layers(self) -> usize {
+    /// The most layers of a filter.
+    pub const fn max_layers(self) -> usize {
         match self {
             Self::Mayhap => MAX_LAYERS,
             Self::RedisBloom | Self::RedisBloomTightened => MAX_REDIS_LAYERS,

@@ -57,7 +57,7 @@ use crate::store::Relocate;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A number as scheme is the seed of our fast hash. `codec::redis_cuckoo` creates and reads filters with
+/// A number as scheme is the seed of our fast hash. `mayhap_formats::redis_cuckoo` creates and reads filters with
 /// RedisBloom's own hash; only those can be written in its format.
 #[derive(Debug)]
 pub struct ScalableCuckoo {

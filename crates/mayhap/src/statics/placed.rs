@@ -44,20 +44,13 @@ pub(crate) struct Placed<F: Fingerprint, G: Twofold> {
 macro_rules! either {
     ($placed:expr, $table:ident => $value:expr) => {{
         let $table = &$placed.own;
-        if let Some($table) = &$placed.foreign {
-            $value
-        } else {
-            $value
-        }
+        if let Some($table) = &$placed.foreign { $value } else { $value }
     }};
 }
 
 impl<F: Fingerprint, G: Twofold> Placed<F, G> {
     pub(crate) const fn own(own: StaticTable<F, G>) -> Self {
-        Self {
-            own,
-            foreign: None,
-        }
+        Self { own, foreign: None }
     }
 
     pub(crate) fn foreign(table: StaticTable<F, G::Foreign>) -> Result<Self, BuildError> {

@@ -29,20 +29,8 @@ use crate::store::Lines;
 /// * A lookup costs what that program's own does, and that is its hashing: two murmur3 for a filter of bits-and-blooms, one murmur3 or FNV for
 ///   every probe made (about two for a non-member) for BIP-37 and pyprobables, an XXH3, MD5 or SHA for every 16 to 64 bytes of positions for pybloom_live.
 ///   For an item of 20 bytes that is from 50 to 500 ns, with everything in the cache. Batches save no time over single calls.
-/// * Made by the readers in [`codec`](crate::codec), and by `create` in those that also write: [`bits_and_blooms`](crate::codec::bits_and_blooms),
-///   [`bip37`](crate::codec::bip37). For anything else there are better filters.
-///
-/// ```
-/// use mayhap::codec::bits_and_blooms;
-/// use mayhap::{ItemEncoding, WideBloom};
-///
-/// let mut seen = bits_and_blooms::create(1_000, 0.01, ItemEncoding::Utf8)?;
-/// assert!(seen.insert("ada") && seen.may_contain("ada"));
-/// assert_eq!(seen.inserted(), 1);
-/// let same = WideBloom::decode(&seen.encode())?; // a `.mayhap` file remembers all of it
-/// assert!(same.may_contain("ada"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// * Made by the readers in the crate `mayhap-formats`, and by `create` in those that also write (`bits_and_blooms`, `bip37`). A `.mayhap`
+///   file remembers all of it. For anything else there are better filters.
 #[derive(Debug)]
 pub struct WideBloom {
     shape: BloomShape,
