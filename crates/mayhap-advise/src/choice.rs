@@ -2,11 +2,12 @@
 
 use std::cmp::Ordering;
 
-use super::needs::{Deletes, Growth, ItemShape, Needs, NeedsError};
-use super::note::{self, Note};
-use super::price::{Cost, Price, Structure, candidates, price_list};
-use super::{recipe, say};
-use crate::blocked::BlockedShape;
+use mayhap::{BlockedShape, say};
+
+use crate::needs::{Deletes, Growth, ItemShape, Needs, NeedsError};
+use crate::note::{self, Note};
+use crate::price::{Cost, Price, Structure, candidates, price_list};
+use crate::recipe;
 
 /// An exact structure of at most this many bytes is preferred to any filter.
 const EXACT_IS_CHEAP_BYTES: u64 = 4 << 20;
@@ -80,12 +81,12 @@ pub fn advise(needs: &Needs) -> Result<Advice, NeedsError> {
 /// cannot suit. `None` if none of them suits.
 ///
 /// ```
-/// use mayhap::advise::{Needs, Structure, advise, recommend};
+/// use mayhap_advise::{Needs, Structure, advise, recommend};
 ///
 /// let needs = Needs::new(1_000_000, 0.01);
 /// let best = advise(&needs)?.recommended().map(|price| price.structure);
 /// assert_eq!(recommend(&needs, Structure::all())?, best);
-/// # Ok::<(), mayhap::advise::NeedsError>(())
+/// # Ok::<(), mayhap_advise::NeedsError>(())
 /// ```
 ///
 /// # Errors

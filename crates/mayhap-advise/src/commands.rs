@@ -1,7 +1,7 @@
 //! The commands that create a structure, for users who do not write Rust.
 //!
 //! ```
-//! use mayhap::advise::{Needs, Structure, build_line, mayhap_reserve, redis_reserve};
+//! use mayhap_advise::{Needs, Structure, build_line, mayhap_reserve, redis_reserve};
 //!
 //! let needs = Needs::new(1_000_000, 0.01);
 //! assert_eq!(
@@ -15,19 +15,17 @@
 //!     mayhap_reserve(Structure::Quotient, &needs).as_deref(),
 //!     Some("MF.RESERVE seen KIND quotient CAPACITY 1000000 FPR 0.01")
 //! );
-//! # Ok::<(), mayhap::advise::NoReserve>(())
+//! # Ok::<(), mayhap_advise::NoReserve>(())
 //! ```
 
 use std::fmt;
 
-use super::needs::{ItemShape, Needs};
-use super::price::{GROWABLE_TO, Structure, removals};
-use super::say;
-use crate::bloom::BloomShape;
-use crate::counting::CountingShape;
-use crate::error::BuildError;
-use crate::scalable::redis_layer;
-use crate::scalable_cuckoo::ScalableCuckooShape;
+use mayhap::internals::scalable::redis_layer;
+use mayhap::internals::scalable_cuckoo::full_table_fpr;
+use mayhap::{BloomShape, BuildError, CountingShape, ScalableCuckooShape, say};
+
+use crate::needs::{ItemShape, Needs};
+use crate::price::{GROWABLE_TO, Structure, removals};
 
 /// The name of the filter in commands, and of its file without the extension.
 const NAME: &str = "seen";
@@ -217,7 +215,7 @@ fn cuckoo_reserve(needs: &Needs) -> Result<Reserve, NoReserve> {
             return Err(NoReserve::TooManySlots { got: slots, limit: REDIS_MAX_CAPACITY });
         }
         let fill = needs.items as f64 / slots as f64;
-        let expected_fpr = shape(slots).map_err(unbuildable)?.full_table_fpr(fill);
+        let expected_fpr = full_table_fpr(&shape(slots).map_err(unbuildable)?, fill);
         if fill <= REDIS_FULLEST && expected_fpr <= needs.target_fpr {
             let line = format!(
                 "CF.RESERVE {NAME} {slots} BUCKETSIZE {REDIS_BUCKET_SIZE} MAXITERATIONS {REDIS_MOVES}"
@@ -279,8 +277,8 @@ fn plain_rate(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advise::{Deletes, Growth};
-    use crate::scalable_cuckoo::ScalableCuckoo;
+    use crate::{Deletes, Growth};
+    use mayhap::ScalableCuckoo;
 
     #[test]
     fn redis_reserve_rejects_what_redisbloom_lacks() {

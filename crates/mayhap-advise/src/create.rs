@@ -2,18 +2,15 @@
 
 use std::fmt;
 
-use super::needs::{ItemShape, Needs};
-use super::price::{GROWABLE_TO, Structure, removals};
-use crate::binary_fuse::BinaryFuseShape;
-use crate::blocked::BlockedShape;
-use crate::error::BuildError;
-use crate::hash::{HashScheme, ItemHash};
-use crate::xor::XorShape;
-use crate::{
-    BinaryFuse8, BinaryFuse16, BinaryFuse32, Bitmap, BlockedBloom, Bloom, BloomShape, BuildOptions,
-    CountingBloom, CountingShape, Cuckoo, CuckooShape, DLeft, DualBloom, Filter, Gcs, GrowableCuckoo,
-    Growing, Quotient, Ribbon, ScalableBloom, Window, Xor8, Xor16, Xor32,
+use mayhap::{
+    BinaryFuse8, BinaryFuse16, BinaryFuse32, BinaryFuseShape, Bitmap, BlockedBloom, BlockedShape, Bloom,
+    BloomShape, BuildError, BuildOptions, CountingBloom, CountingShape, Cuckoo, CuckooShape, DLeft,
+    DualBloom, Filter, Gcs, GrowableCuckoo, Growing, HashScheme, ItemHash, Quotient, Ribbon, ScalableBloom,
+    Window, Xor8, Xor16, Xor32, XorShape,
 };
+
+use crate::needs::{ItemShape, Needs};
+use crate::price::{GROWABLE_TO, Structure, removals};
 
 /// Why a structure could not be created.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +68,7 @@ impl Structure {
     /// An empty filter for `needs`, as [`rust_for`](super::rust_for) writes it.
     ///
     /// ```
-    /// use mayhap::advise::{Needs, Structure};
+    /// use mayhap_advise::{Needs, Structure};
     /// use mayhap::HashScheme;
     ///
     /// let mut seen = Structure::Cuckoo.create(&Needs::new(1_000, 0.01), HashScheme::fast(0))?;

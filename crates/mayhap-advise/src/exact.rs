@@ -1,11 +1,12 @@
 //! The cost of exact structures: sometimes no filter is the best choice.
 
-use super::needs::{ItemShape, Needs};
-use super::price::{Cost, Misfit};
-use super::solve::LOWEST_RATE;
-use crate::error::BuildError;
-use crate::sizing::MAX_BITS;
-use crate::store::LINE_BYTES;
+use mayhap::BuildError;
+use mayhap::internals::LINE_BYTES;
+use mayhap::sizing::MAX_BITS;
+
+use crate::needs::{ItemShape, Needs};
+use crate::price::{Cost, Misfit};
+use crate::solve::LOWEST_RATE;
 
 /// Bits of a fingerprint in a sorted array.
 const FINGERPRINT_BITS: u32 = 64;

@@ -1,27 +1,18 @@
 //! The false-positive rate of a structure as it fills, and the point where it is full.
 
-use super::needs::Needs;
-use super::price::{GROWABLE_TO, Structure, removals};
-use crate::binary_fuse::BinaryFuseShape;
-use crate::blocked::BlockedShape;
-use crate::bloom::BloomShape;
-use crate::counting::CountingShape;
-use crate::cuckoo::{CuckooShape, GrowableCuckooShape};
-use crate::dleft::DLeftShape;
-use crate::dual::DualShape;
-use crate::error::BuildError;
-use crate::gcs::GcsShape;
-use crate::growing::GrowingShape;
-use crate::quotient::QuotientShape;
-use crate::ribbon::RibbonShape;
-use crate::scalable::ScalableShape;
-use crate::window::WindowShape;
-use crate::xor::XorShape;
+use mayhap::{
+    BinaryFuseShape, BlockedShape, BloomShape, BuildError, CountingShape, CuckooShape, DLeftShape, DualShape,
+    GcsShape, GrowableCuckooShape, GrowingShape, QuotientShape, RibbonShape, ScalableShape, WindowShape,
+    XorShape,
+};
+
+use crate::needs::Needs;
+use crate::price::{GROWABLE_TO, Structure, removals};
 
 /// A filter sized for some needs, as it fills: its rate by the model after any number of items.
 ///
 /// ```
-/// use mayhap::advise::{Filling, Needs, Structure};
+/// use mayhap_advise::{Filling, Needs, Structure};
 ///
 /// let bloom = Filling::of(Structure::Bloom, &Needs::new(1_000, 0.01)).unwrap();
 /// assert!(bloom.expected_fpr(1_000).unwrap() <= 0.01);
@@ -153,7 +144,7 @@ fn shape(structure: Structure, needs: &Needs) -> Option<Result<Shape, BuildError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advise::price_list;
+    use crate::price_list;
 
     #[test]
     fn the_rate_of_a_full_filter_is_that_of_the_price_list() {

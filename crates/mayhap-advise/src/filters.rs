@@ -1,22 +1,13 @@
 //! The cost of our filters, computed from the shapes they are built from.
 
-use super::price::{Cost, GROWABLE_TO};
-use crate::binary_fuse::BinaryFuseShape;
-use crate::blocked::{BlockedLayout, BlockedShape};
-use crate::bloom::BloomShape;
-use crate::counting::CountingShape;
-use crate::cuckoo::{CuckooShape, GrowableCuckooShape};
-use crate::dleft::DLeftShape;
-use crate::dual::DualShape;
-use crate::error::BuildError;
-use crate::gcs::GcsShape;
-use crate::growing::GrowingShape;
-use crate::quotient::QuotientShape;
-use crate::ribbon::RibbonShape;
-use crate::scalable::ScalableShape;
-use crate::store::{LINE_BYTES, WORDS_PER_LINE};
-use crate::window::WindowShape;
-use crate::xor::XorShape;
+use mayhap::internals::{LINE_BYTES, WORDS_PER_LINE};
+use mayhap::{
+    BinaryFuseShape, BlockedLayout, BlockedShape, BloomShape, BuildError, CountingShape, CuckooShape,
+    DLeftShape, DualShape, GcsShape, GrowableCuckooShape, GrowingShape, QuotientShape, RibbonShape,
+    ScalableShape, WindowShape, XorShape,
+};
+
+use crate::price::{Cost, GROWABLE_TO};
 
 /// With the best number of probes, or with `probes`.
 pub(super) fn bloom(items: u64, rate: f64, probes: Option<u32>) -> Result<Cost, BuildError> {

@@ -11,15 +11,16 @@
 //! milliseconds if it solves for the rate. The best choice may be no filter at all:
 //!
 //! ```
-//! use mayhap::advise::{ItemShape, Needs, Structure, advise};
+//! use mayhap_advise::{ItemShape, Needs, Structure, advise};
 //!
 //! // A billion phone numbers out of seven billion possible ones: one bit for each is less than a filter takes.
 //! let phones = ItemShape::IntegerRange { low: 13_000_000_000, high: 19_999_999_999 };
 //! let advice = advise(&Needs::new(1_000_000_000, 0.01).of(phones))?;
 //! assert_eq!(advice.recommended().unwrap().structure, Structure::Bitmap);
 //! assert!(advice.why[0].starts_with("Use an exact bitmap"));
-//! # Ok::<(), mayhap::advise::NeedsError>(())
+//! # Ok::<(), mayhap_advise::NeedsError>(())
 //! ```
+#![forbid(unsafe_code)]
 
 mod choice;
 mod commands;
@@ -29,9 +30,9 @@ mod filling;
 mod filters;
 mod needs;
 mod note;
+mod phrase;
 mod price;
 mod recipe;
-pub mod say;
 pub mod solve;
 
 pub use choice::{Advice, advise, recommend};

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::{Structure, say};
-use crate::error::BuildError;
-use crate::sizing;
+use mayhap::{BuildError, internals, say};
+
+use crate::Structure;
 
 /// The requirements on a set of items, for [`advise`](super::advise).
 ///
 /// ```
-/// use mayhap::advise::{Deletes, ItemShape, Needs};
+/// use mayhap_advise::{Deletes, ItemShape, Needs};
 ///
 /// // A billion Chinese mobile numbers, false positives for at most 1 % of the non-members, numbers can be removed:
 /// let needs = Needs::new(1_000_000_000, 0.01)
@@ -226,9 +226,9 @@ impl Needs {
     /// [`NeedsError`] for a rate outside (0, 1), no items or too many, a range that is empty or too small for the items, a
     /// memory limit of 0, 0 removals, 0 lookups, probes outside 1 to 64, and removals from a static set or a window.
     pub fn check(&self) -> Result<(), NeedsError> {
-        sizing::check_capacity(self.items)?;
-        sizing::check_rate(self.target_fpr)?;
-        self.probes.map(sizing::check_probes).transpose()?;
+        internals::check_capacity(self.items)?;
+        internals::check_rate(self.target_fpr)?;
+        self.probes.map(internals::check_probes).transpose()?;
         match self.item {
             ItemShape::IntegerRange { low, high } if low > high => {
                 return Err(NeedsError::EmptyRange { low, high });
@@ -368,7 +368,7 @@ mod tests {
         for rate in [0.0, 1.0, -1.0, 1.5, f64::NAN, f64::INFINITY, 1e-300] {
             assert!(matches!(Needs::new(1000, rate).check(), Err(NeedsError::Build(_))), "{rate}");
         }
-        for items in [0, u64::MAX, sizing::MAX_CAPACITY + 1] {
+        for items in [0, u64::MAX, mayhap::sizing::MAX_CAPACITY + 1] {
             assert!(matches!(Needs::new(items, 0.01).check(), Err(NeedsError::Build(_))), "{items}");
         }
         let range = |low, high| Needs::new(1000, 0.01).of(ItemShape::IntegerRange { low, high }).check();

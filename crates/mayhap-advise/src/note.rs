@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use super::choice::{Advice, advise, lines};
-use super::needs::{Deletes, ItemShape, Needs};
-use super::price::{Cost, Price, Structure, cost, removals};
-use super::{filters, say, solve};
-use crate::sizing::MIN_RATE;
+use mayhap::say;
+use mayhap::sizing::MIN_RATE;
+
+use crate::choice::{Advice, advise, lines};
+use crate::needs::{Deletes, ItemShape, Needs};
+use crate::price::{Cost, Price, Structure, cost, removals};
+use crate::{filters, phrase, solve};
 
 /// A note or a warning.
 #[derive(Clone, Debug, PartialEq)]
@@ -171,7 +173,7 @@ impl fmt::Display for Note {
             }
             Self::Deletions { without, with_bytes, counting_bytes, dual_bytes, removals, target_fpr } => {
                 if let Some((structure, cost)) = without {
-                    let (change, bytes) = (say::change(with_bytes, cost.memory_bytes), say::bytes(cost.memory_bytes));
+                    let (change, bytes) = (phrase::change(with_bytes, cost.memory_bytes), say::bytes(cost.memory_bytes));
                     let lines = lines(&cost);
                     write!(f, "Removing costs {change}: without removals {structure} would be enough, {bytes}, {lines}. ")?;
                 }
@@ -184,7 +186,7 @@ impl fmt::Display for Note {
                 )
             }
             Self::BetterProbes { asked, asked_bytes, best, best_bytes } => {
-                let (more, bytes) = (say::change(asked_bytes, best_bytes), say::bytes(best_bytes));
+                let (more, bytes) = (phrase::change(asked_bytes, best_bytes), say::bytes(best_bytes));
                 write!(f, "Probes: {best} is the best number at this rate and takes {bytes}; {asked} cost {more}.")
             }
             Self::KeyedHashing => f.write_str(

@@ -2,12 +2,10 @@
 
 use std::fmt;
 
-use super::exact;
-use super::needs::{Deletes, Growth, ItemShape, Needs, NeedsError};
-use super::{filters, say, solve};
-use crate::blocked::BlockedLayout;
-use crate::error::BuildError;
-use crate::kind::Kind;
+use mayhap::{BlockedLayout, BuildError, Kind, say};
+
+use crate::needs::{Deletes, Growth, ItemShape, Needs, NeedsError};
+use crate::{exact, filters, solve};
 
 /// A structure that can hold a set: one of our kinds, or an exact structure that is sometimes the better choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,37 +13,37 @@ use crate::kind::Kind;
 pub enum Structure {
     /// One bit for every integer of a range: exact.
     Bitmap,
-    /// [`Bloom`](crate::Bloom).
+    /// [`Bloom`](mayhap::Bloom).
     Bloom,
-    /// [`BlockedBloom`](crate::BlockedBloom), in one of its layouts.
+    /// [`BlockedBloom`](mayhap::BlockedBloom), in one of its layouts.
     BlockedBloom(BlockedLayout),
-    /// [`CountingBloom`](crate::CountingBloom).
+    /// [`CountingBloom`](mayhap::CountingBloom).
     CountingBloom,
-    /// [`DualBloom`](crate::DualBloom).
+    /// [`DualBloom`](mayhap::DualBloom).
     DualBloom,
-    /// [`ScalableBloom`](crate::ScalableBloom).
+    /// [`ScalableBloom`](mayhap::ScalableBloom).
     ScalableBloom,
-    /// [`DLeft`](crate::DLeft).
+    /// [`DLeft`](mayhap::DLeft).
     DLeft,
-    /// [`Cuckoo`](crate::Cuckoo) with plain buckets.
+    /// [`Cuckoo`](mayhap::Cuckoo) with plain buckets.
     Cuckoo,
-    /// [`Cuckoo`](crate::Cuckoo) with semi-sorted buckets.
+    /// [`Cuckoo`](mayhap::Cuckoo) with semi-sorted buckets.
     CuckooSemiSorted,
-    /// [`GrowableCuckoo`](crate::GrowableCuckoo) that may grow to [`GROWABLE_TO`] times its items.
+    /// [`GrowableCuckoo`](mayhap::GrowableCuckoo) that may grow to [`GROWABLE_TO`] times its items.
     GrowableCuckoo,
-    /// [`Quotient`](crate::Quotient).
+    /// [`Quotient`](mayhap::Quotient).
     Quotient,
-    /// [`Xor`](crate::Xor), with the narrowest fingerprints that keep the rate.
+    /// [`Xor`](mayhap::Xor), with the narrowest fingerprints that keep the rate.
     Xor,
-    /// [`BinaryFuse`](crate::BinaryFuse), with the narrowest fingerprints that keep the rate.
+    /// [`BinaryFuse`](mayhap::BinaryFuse), with the narrowest fingerprints that keep the rate.
     BinaryFuse,
-    /// [`Ribbon`](crate::Ribbon).
+    /// [`Ribbon`](mayhap::Ribbon).
     Ribbon,
-    /// [`Gcs`](crate::Gcs).
+    /// [`Gcs`](mayhap::Gcs).
     Gcs,
-    /// [`Window`](crate::Window) of the last N items.
+    /// [`Window`](mayhap::Window) of the last N items.
     Window,
-    /// [`Growing`](crate::Growing).
+    /// [`Growing`](mayhap::Growing).
     Growing,
     /// A sorted array of the items, or of 64-bit fingerprints of them.
     SortedArray,
@@ -80,10 +78,9 @@ impl Structure {
             Kind::Gcs => &[Self::Gcs],
             Kind::Window => &[Self::Window],
             Kind::Growing => &[Self::Growing],
-            // It exists for RedisBloom; others do the same in half the memory, and keep a rate.
-            Kind::ScalableCuckoo => &[],
-            // Not priced: its rate cannot be chosen.
-            Kind::Fingerprints => &[],
+            // `ScalableCuckoo` exists for RedisBloom; others do the same in half the memory, and keep a rate. The rate of `Fingerprints` cannot
+            // be chosen. A test names both: any other kind must have an arm here.
+            _ => &[],
         }
     }
 
@@ -297,7 +294,7 @@ impl fmt::Display for Misfit {
 ///
 /// ```
 /// use mayhap::Bloom;
-/// use mayhap::advise::{Needs, Structure, price_list};
+/// use mayhap_advise::{Needs, Structure, price_list};
 ///
 /// let prices = price_list(&Needs::new(1_000, 0.01))?;
 /// let bloom = prices.iter().find(|price| price.structure == Structure::Bloom).unwrap();

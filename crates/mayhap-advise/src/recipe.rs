@@ -1,11 +1,10 @@
 //! The Rust code that builds a structure.
 
-use super::needs::{ItemShape, Needs};
-use super::price::{GROWABLE_TO, Structure, removals};
-use super::say;
-use crate::binary_fuse::BinaryFuseShape;
-use crate::blocked::{BlockedLayout, BlockedShape};
-use crate::xor::XorShape;
+use mayhap::{BinaryFuseShape, BlockedShape, XorShape};
+
+use crate::needs::{ItemShape, Needs};
+use crate::phrase;
+use crate::price::{GROWABLE_TO, Structure, removals};
 
 /// Names that the code may use, in the order of `use` lists.
 const NAMES: [&str; 28] = [
@@ -42,7 +41,7 @@ const NAMES: [&str; 28] = [
 /// The Rust code that builds `structure` for `needs`; empty for a bitmap of items that are not integers.
 ///
 /// ```
-/// use mayhap::advise::{Needs, Structure, rust_for};
+/// use mayhap_advise::{Needs, Structure, rust_for};
 ///
 /// let lines = rust_for(Structure::Quotient, &Needs::new(1_000, 0.01));
 /// assert_eq!(lines, "use mayhap::Quotient;\nlet mut seen = Quotient::for_capacity(1_000, 0.01, 0)?;");
@@ -62,7 +61,7 @@ pub fn rust_for(structure: Structure, needs: &Needs) -> String {
 }
 
 fn lines(structure: Structure, needs: &Needs) -> String {
-    let (items, rate) = (say::source(needs.items), format!("{:?}", needs.target_fpr));
+    let (items, rate) = (phrase::source(needs.items), format!("{:?}", needs.target_fpr));
     let scheme = if needs.untrusted { "HashScheme::keyed_random()?" } else { "0" };
     // The lock-free variants, if there are any.
     let atomic = if needs.threads { "Atomic" } else { "" };
@@ -95,17 +94,13 @@ fn lines(structure: Structure, needs: &Needs) -> String {
                     "let {mutable}seen = {atomic}BlockedBloom::for_capacity({items}, {rate}, {scheme})?;"
                 );
             }
-            let layout = match layout {
-                BlockedLayout::Split256 => "Split256",
-                BlockedLayout::Line512 => "Line512",
-            };
             format!(
-                "let shape = BlockedShape::with_layout(BlockedLayout::{layout}, {items}, {rate})?;\n\
+                "let shape = BlockedShape::with_layout(BlockedLayout::{layout:?}, {items}, {rate})?;\n\
                  let {mutable}seen = {atomic}BlockedBloom::with_shape(shape, {scheme})?;"
             )
         }
         Structure::DualBloom => {
-            let removals = say::source(removals(needs));
+            let removals = phrase::source(removals(needs));
             format!("let mut seen = DualBloom::for_capacity({items}, {removals}, {rate}, {scheme})?;")
         }
         Structure::ScalableBloom => {
@@ -125,7 +120,7 @@ fn lines(structure: Structure, needs: &Needs) -> String {
              let mut seen = Cuckoo::with_shape(shape, {scheme})?;"
         ),
         Structure::GrowableCuckoo => {
-            let largest = say::source(needs.items.saturating_mul(GROWABLE_TO));
+            let largest = phrase::source(needs.items.saturating_mul(GROWABLE_TO));
             format!("let mut seen = GrowableCuckoo::for_growth({items}, {largest}, {rate}, {scheme})?;")
         }
         Structure::Xor | Structure::BinaryFuse => {
@@ -158,7 +153,7 @@ fn bitmap(needs: &Needs) -> String {
     let ItemShape::IntegerRange { low, high } = needs.item else {
         return String::new();
     };
-    let (low, bits) = (say::source(low), say::source((high - low).saturating_add(1)));
+    let (low, bits) = (phrase::source(low), phrase::source((high - low).saturating_add(1)));
     let offset = if low == "0" { String::new() } else { format!(" - {low}") };
     format!("let mut seen = Bitmap::new({bits})?;\nseen.set(number{offset})?;")
 }

@@ -1,22 +1,24 @@
 //! Any two of items, rate and memory determine the third; any three of items, rate, memory and probes the fourth.
 //!
 //! ```
-//! use mayhap::advise::{Structure, solve};
+//! use mayhap_advise::{Structure, solve};
 //!
 //! // What a Redis string of 512 MiB holds at 1 %, and at what rate it holds a billion items.
 //! let items = solve::items_for(Structure::Bloom, 0.01, 512 << 20)?;
 //! assert_eq!(items / 1_000_000, 447);
 //! let rate = solve::rate_for(Structure::Bloom, 1_000_000_000, 512 << 20)?;
 //! assert!((0.12..0.14).contains(&rate));
-//! # Ok::<(), mayhap::advise::NeedsError>(())
+//! # Ok::<(), mayhap_advise::NeedsError>(())
 //! ```
 //!
 //! Every result can be built: the filter for these items and this rate takes at most the memory given.
 
-use super::choice::advise;
-use super::needs::{Needs, NeedsError};
-use super::price::{self, Misfit, Price, Structure};
-use crate::sizing::{self, MAX_CAPACITY, MIN_RATE};
+use mayhap::internals;
+use mayhap::sizing::{MAX_CAPACITY, MIN_RATE};
+
+use crate::choice::advise;
+use crate::needs::{Needs, NeedsError};
+use crate::price::{self, Misfit, Price, Structure};
 
 /// The highest rate worth solving for: a filter with more false positives than this is useless.
 pub(super) const WORST_RATE: f64 = 0.5;
@@ -191,8 +193,8 @@ pub fn complete(known: Known, needs: &Needs) -> Result<Needs, NeedsError> {
 
 /// The rate of `probes` probes when half of the bits are set. This number of probes is the best at that rate.
 fn half_full_rate(probes: u32) -> Result<f64, NeedsError> {
-    let probes = sizing::check_probes(probes)?;
-    Ok(sizing::check_rate(0.5_f64.powi(probes as i32))?)
+    let probes = internals::check_probes(probes)?;
+    Ok(internals::check_rate(0.5_f64.powi(probes as i32))?)
 }
 
 /// `needs` with the rate of the best filter.

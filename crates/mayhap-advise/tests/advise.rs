@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use mayhap::advise::{
-    Advice, Deletes, Filling, Growth, ItemShape, Misfit, Needs, NeedsError, Note, Price, Structure, advise,
-    price_list, rust_for, solve,
-};
 use mayhap::{
     Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom, CountingBloom, DualBloom, Kind, ScalableBloom,
+};
+use mayhap_advise::{
+    Advice, Deletes, Filling, Growth, ItemShape, Misfit, Needs, NeedsError, Note, Price, Structure, advise,
+    price_list, rust_for, solve,
 };
 use mayhap_testkit::alloc_meter::AllocMeter;
 use proptest::prelude::*;

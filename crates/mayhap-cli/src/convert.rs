@@ -139,7 +139,7 @@ impl Convert {
             output::tell(format_args!(
                 "{}: {} bytes, format {}, read back and compared",
                 target.name(),
-                mayhap::advise::say::count(bytes),
+                mayhap::say::count(bytes),
                 self.to
             ));
             if let Some(config) = config {

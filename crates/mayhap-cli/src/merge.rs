@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mayhap::advise::say;
 use mayhap::file::Backing;
-use mayhap::{Filter, MergeError};
+use mayhap::{Filter, MergeError, say};
 use mayhap_formats::Format;
 use serde::Serialize;
 

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use mayhap::Filter;
-use mayhap::advise::say;
+use mayhap::{Filter, say};
 use mayhap_formats::Format;
 use serde::Serialize;
 

@@ -7,8 +7,7 @@ pub(crate) mod send;
 use std::path::PathBuf;
 
 use clap::Args;
-use mayhap::Filter;
-use mayhap::advise::say;
+use mayhap::{Filter, say};
 use mayhap_formats::Format;
 use serde::Serialize;
 

@@ -231,7 +231,7 @@ fn a_filter_over_capacity_warns_or_rejects() {
     folder.write("items.txt", members(0..1_000)).write("more.txt", members(1_000..2_000));
     folder.run("build seen.mayhap items.txt --kind bloom --items 1000");
     let said = folder.run("add seen.mayhap more.txt");
-    let rate = mayhap::advise::say::rate(folder.open("seen.mayhap").expected_fpr());
+    let rate = mayhap::say::rate(folder.open("seen.mayhap").expected_fpr());
     let warning = said.lines().next().unwrap();
     let over = "mayhap: warning: seen.mayhap: over capacity: made for 1,000 items, holds 1,9";
     assert!(warning.starts_with(over), "{said}");

@@ -23,6 +23,16 @@ pub fn check_capacity(capacity: u64) -> Result<u64, BuildError> {
     crate::sizing::check_capacity(capacity)
 }
 
+/// Returns `rate` if a filter can promise it.
+pub fn check_rate(rate: f64) -> Result<f64, BuildError> {
+    crate::sizing::check_rate(rate)
+}
+
+/// Returns `probes` if a classic filter can have this many.
+pub fn check_probes(probes: u32) -> Result<u32, BuildError> {
+    crate::sizing::check_probes(probes)
+}
+
 /// Returns `Ok` if `bytes` fit in `limit_bytes`.
 pub fn check_memory(bytes: u64, limit_bytes: u64) -> Result<(), BuildError> {
     crate::sizing::check_memory(bytes, limit_bytes)
@@ -221,7 +231,7 @@ pub mod blocked {
 /// Filters that grow layer by layer.
 pub mod scalable {
     use super::{BuildError, HashScheme};
-    use crate::bloom::Bloom;
+    use crate::bloom::{Bloom, BloomShape};
     use crate::scalable::{self, ScalableBloom, ScalableShape};
 
     pub use crate::scalable::Plan;
@@ -257,6 +267,11 @@ pub mod scalable {
     /// The layers, oldest first.
     pub fn layers_mut(filter: &mut ScalableBloom) -> &mut [Bloom] {
         filter.layers_mut()
+    }
+
+    /// A layer as RedisBloom sizes it.
+    pub fn redis_layer(entries: u64, error: f64) -> Result<BloomShape, BuildError> {
+        scalable::redis_layer(entries, error)
     }
 
     /// The bits per entry that RedisBloom stores for this error and number of probes.
@@ -296,6 +311,12 @@ pub mod scalable_cuckoo {
     /// The buckets of table `index`. The oldest is 0.
     pub fn table_buckets(shape: &ScalableCuckooShape, index: u64) -> Result<u64, BuildError> {
         shape.table_buckets(index)
+    }
+
+    /// The rate of a table of which this share is in use.
+    #[must_use]
+    pub fn full_table_fpr(shape: &ScalableCuckooShape, fill: f64) -> f64 {
+        shape.full_table_fpr(fill)
     }
 
     /// A filter with empty tables and these counts.

@@ -36,8 +36,8 @@
 //! already hashed. *Batch* methods overlap their memory loads. There are two exceptions: an [`AtomicScalableBloom`] has
 //! only the `_hash` methods, and a [`Bitmap`] takes numbers through `set` and `get` and hashes nothing.
 //!
-//! Sizes are computed and checked before memory is allocated (`BloomShape` and its siblings). [`advise`] picks a kind,
-//! [`sizing`] has the formulas, `file` saves and opens filters, [`codec`] encodes them as bytes.
+//! Sizes are computed and checked before memory is allocated (`BloomShape` and its siblings). [`sizing`] has the formulas, `file`
+//! saves and opens filters, [`codec`] encodes them as bytes. The crate `mayhap-advise` picks a kind for your needs.
 //!
 //! The crate `mayhap-formats` reads filters of other programs (Guava, Redisson, RedisBloom, Parquet, Spark and more) as these
 //! kinds, and writes most of them back.
@@ -48,7 +48,6 @@
 //! other crates, and all of them by name. Filters of Redisson, rbloom and pybloom_live need it.
 #![deny(unsafe_code)]
 
-pub mod advise;
 mod answers;
 mod batch;
 mod binary_fuse;
@@ -79,6 +78,7 @@ mod probe;
 mod quotient;
 mod ribbon;
 mod run_table;
+pub mod say;
 mod scalable;
 mod scalable_cuckoo;
 mod shared;
@@ -121,16 +121,3 @@ pub use store::{Relocate, give_memory_back, relocate_box, take_all_from_heap};
 pub use wide::{WideBloom, WidePlacement};
 pub use window::{Generation, Pace, Window, WindowShape};
 pub use xor::{Xor, Xor8, Xor16, Xor32, XorShape};
-
-/// Runs the code blocks of the README and the guide as tests.
-#[cfg(doctest)]
-mod pages {
-    #[doc = include_str!("../../../README.md")]
-    struct Readme;
-    #[doc = include_str!("../../../docs/guide.md")]
-    struct Guide;
-    #[doc = include_str!("../../../docs/filters.md")]
-    struct Filters;
-    #[doc = include_str!("../../../docs/formats.md")]
-    struct Formats;
-}

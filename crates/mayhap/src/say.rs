@@ -3,7 +3,7 @@
 /// Memory in binary units with three digits: `512 B`, `1.23 GiB`, `834 MiB`.
 ///
 /// ```
-/// # use mayhap::advise::say;
+/// # use mayhap::say;
 /// assert_eq!(say::bytes(512), "512 B");
 /// assert_eq!(say::bytes(64 << 20), "64.0 MiB");
 /// ```
@@ -25,7 +25,7 @@ pub fn bytes(bytes: u64) -> String {
 /// A count with thousands separators: `1,000,000`.
 ///
 /// ```
-/// # use mayhap::advise::say;
+/// # use mayhap::say;
 /// assert_eq!(say::count(19_999_999_999), "19,999,999,999");
 /// assert_eq!(say::count(999), "999");
 /// ```
@@ -37,7 +37,7 @@ pub fn count(count: u64) -> String {
 /// A number of items.
 ///
 /// ```
-/// # use mayhap::advise::say;
+/// # use mayhap::say;
 /// assert_eq!(say::items(1), "1 item");
 /// assert_eq!(say::items(1_000), "1,000 items");
 /// ```
@@ -49,7 +49,7 @@ pub fn items(count: u64) -> String {
 /// A rate in percent, or `1 in N` if it is below 0.01 %, with at most three digits.
 ///
 /// ```
-/// # use mayhap::advise::say;
+/// # use mayhap::say;
 /// assert_eq!(say::rate(0.01), "1%");
 /// assert_eq!(say::rate(0.0123456), "1.23%");
 /// assert_eq!(say::rate(1e-6), "1 in 1,000,000");
@@ -79,28 +79,15 @@ fn nearly_all(percent: f64) -> String {
 }
 
 /// The share of non-members that are false positives: `1% of the non-members`, `1 in 1,000,000 non-members`.
-pub(crate) fn non_members(rate: f64) -> String {
+#[must_use]
+pub fn non_members(rate: f64) -> String {
     let said = self::rate(rate);
     if said.ends_with('%') { format!("{said} of the non-members") } else { format!("{said} non-members") }
 }
 
-/// How much larger `bytes` is than `others`: `8% more memory`, `no memory`, `2.4 times the memory`.
-pub(super) fn change(bytes: u64, others: u64) -> String {
-    let change = bytes as f64 / others.max(1) as f64 - 1.0;
-    match (change * 100.0).round() {
-        percent if percent < 1.0 => "no memory".to_owned(),
-        percent if change < 1.0 => format!("{percent:.0}% more memory"),
-        _ => format!("{:.1} times the memory", change + 1.0),
-    }
-}
-
-/// A number as in Rust source: `1_000_000`.
-pub(super) fn source(number: u64) -> String {
-    grouped(number, '_')
-}
-
 /// A large number rounded to three digits, for estimates.
-pub(super) fn rounded(value: f64) -> u64 {
+#[must_use]
+pub fn rounded(value: f64) -> u64 {
     if !value.is_finite() || value < 1000.0 {
         return value.round() as u64;
     }
@@ -172,9 +159,8 @@ mod tests {
     }
 
     #[test]
-    fn source_numbers_are_valid_rust() {
-        assert_eq!(source(1_000_000_000), "1_000_000_000");
-        assert_eq!(source(0), "0");
+    fn large_numbers_keep_three_digits() {
+        assert_eq!(rounded(999.4), 999);
         assert_eq!(rounded(1_234_567.0), 1_230_000);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use mayhap::advise::say;
+use mayhap::say;
 use mayhap_formats::Format;
 use mayhap_remote::{Backend, Build as Generation, BuildOptions, FilterPlan, RemoteError, ShardedFilter};
 use serde::Serialize;

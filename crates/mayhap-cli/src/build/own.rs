@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use mayhap::advise::{CreateError, Growth, Structure, say};
+use mayhap::say;
 use mayhap::{BuildOptions, Filter, HashScheme, InsertError, ItemHash};
+use mayhap_advise::{CreateError, Growth, Structure};
 use mayhap_formats::Format;
 
 use super::choice::{self, Choice, choose};

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::thread;
 
-use mayhap::advise::say;
-use mayhap::{Filter, Kind};
+use mayhap::{Filter, Kind, say};
 use mayhap_formats::Format;
 use redis::Value;
 

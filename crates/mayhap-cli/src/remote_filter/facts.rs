@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use mayhap::advise::say;
-use mayhap::figures;
+use mayhap::{figures, say};
 use mayhap_command::Health;
 use mayhap_formats::Format;
 use mayhap_remote::guava::GuavaBitmap;
