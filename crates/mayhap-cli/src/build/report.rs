@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use mayhap::advise::say;
-use mayhap::{Filter, figures};
+use mayhap::{Filter, figures, say};
 use serde::Serialize;
 
 use super::Built;

@@ -1,10 +1,10 @@
 //! `bf-hash keyed` and `cf-hash keyed`: new filters have a secret key. Everything that RedisBloom does not
 //! need to read is unchanged.
 
-use mayhap::codec::{redis_bloom, redis_cuckoo};
 use mayhap::{HashScheme, SecretKey};
 use mayhap_command::stored::Form;
 use mayhap_command::{Reply, Value, payload};
+use mayhap_formats::{redis_bloom, redis_cuckoo};
 
 use crate::keyspace::Keyspace;
 
@@ -188,7 +188,7 @@ fn payloads_snapshots_and_copies_keep_the_key() {
 /// round, and a damaged payload is refused.
 #[test]
 fn payloads_of_the_wrong_type_are_refused() {
-    use mayhap::codec::redis_rdb::{OwnType, write_dump, write_mayhap_dump};
+    use mayhap_formats::redis_rdb::{OwnType, write_dump, write_mayhap_dump};
 
     let mut keyspace = keyed();
     keyspace.line("BF.MADD b a b c");

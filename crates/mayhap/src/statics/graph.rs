@@ -210,7 +210,6 @@ impl<G: Graph> Sharded<G> {
     }
 
     /// Returns the same shards with another graph that has the same slots.
-    #[cfg(feature = "formats")]
     pub(super) fn with_graph<H>(self, graph: H) -> Sharded<H> {
         let Self { seed, shard_shift, stride, slots, .. } = self;
         Sharded { graph, seed, shard_shift, stride, slots }
