@@ -4,11 +4,10 @@ use std::fmt;
 
 use super::needs::{ItemShape, Needs};
 use super::price::{GROWABLE_TO, Structure, removals};
-use crate::binary_fuse::BinaryFuseShape;
 use crate::blocked::BlockedShape;
 use crate::error::BuildError;
 use crate::hash::{HashScheme, ItemHash};
-use crate::xor::XorShape;
+use crate::xor_fuse::{BinaryFuseShape, XorShape};
 use crate::{
     BinaryFuse8, BinaryFuse16, BinaryFuse32, Bitmap, BlockedBloom, Bloom, BloomShape, BuildOptions,
     CountingBloom, CountingShape, Cuckoo, CuckooShape, DLeft, DualBloom, Filter, Gcs, GrowableCuckoo,

@@ -2,7 +2,6 @@
 
 use super::needs::Needs;
 use super::price::{GROWABLE_TO, Structure, removals};
-use crate::binary_fuse::BinaryFuseShape;
 use crate::blocked::BlockedShape;
 use crate::bloom::BloomShape;
 use crate::counting::CountingShape;
@@ -16,7 +15,7 @@ use crate::quotient::QuotientShape;
 use crate::ribbon::RibbonShape;
 use crate::scalable::ScalableShape;
 use crate::window::WindowShape;
-use crate::xor::XorShape;
+use crate::xor_fuse::{BinaryFuseShape, XorShape};
 
 /// A filter sized for some needs, as it fills: its rate by the model after any number of items.
 ///

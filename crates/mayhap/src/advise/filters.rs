@@ -1,7 +1,6 @@
 //! The cost of our filters, computed from the shapes they are built from.
 
 use super::price::{Cost, GROWABLE_TO};
-use crate::binary_fuse::BinaryFuseShape;
 use crate::blocked::{BlockedLayout, BlockedShape};
 use crate::bloom::BloomShape;
 use crate::counting::CountingShape;
@@ -16,7 +15,7 @@ use crate::ribbon::RibbonShape;
 use crate::scalable::ScalableShape;
 use crate::store::{LINE_BYTES, WORDS_PER_LINE};
 use crate::window::WindowShape;
-use crate::xor::XorShape;
+use crate::xor_fuse::{BinaryFuseShape, XorShape};
 
 /// With the best number of probes, or with `probes`.
 pub(super) fn bloom(items: u64, rate: f64, probes: Option<u32>) -> Result<Cost, BuildError> {

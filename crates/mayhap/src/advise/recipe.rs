@@ -3,9 +3,8 @@
 use super::needs::{ItemShape, Needs};
 use super::price::{GROWABLE_TO, Structure, removals};
 use super::say;
-use crate::binary_fuse::BinaryFuseShape;
 use crate::blocked::{BlockedLayout, BlockedShape};
-use crate::xor::XorShape;
+use crate::xor_fuse::{BinaryFuseShape, XorShape};
 
 /// Names that the code may use, in the order of `use` lists.
 const NAMES: [&str; 28] = [

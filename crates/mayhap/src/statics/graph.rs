@@ -27,7 +27,7 @@ const SHARD_ROUNDING: u64 = 64;
 pub(crate) const MAX_SHARD_BITS: u32 = 24;
 
 /// Three slots for every mixed key, inside one shard, and how keys are mixed.
-pub(crate) trait Graph: Copy + Send + Sync + Sized {
+pub trait Graph: Copy + Send + Sync + Sized {
     /// The number of items is always known.
     const COUNTED: bool = true;
 
@@ -65,14 +65,14 @@ pub(crate) trait Graph: Copy + Send + Sync + Sized {
 }
 
 /// A graph of our own: keys are mixed by the rule of this module, and only the [`PLACED_BITS`] of a mixed key count for its slots.
-pub(crate) trait OwnGraph: Graph {
+pub trait OwnGraph: Graph {
     /// Neighbouring keys have neighbouring slots: worth sorting them for.
     const LOCAL: bool;
 }
 
-/// The graph of the binary fuse filter.
+/// The slots of a [`BinaryFuse`](crate::BinaryFuse) filter: one in each of three neighbouring segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FuseGraph {
+pub struct FuseGraph {
     /// Slots an item may begin in: a positive multiple of `segment`.
     pub(super) starts: u64,
     /// Slots in a segment: a power of two.
@@ -123,9 +123,9 @@ impl Graph for FuseGraph {
     }
 }
 
-/// The graph of the xor filter.
+/// The slots of an [`Xor`](crate::Xor) filter: one in each of three blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct XorGraph {
+pub struct XorGraph {
     /// Slots in each of the three blocks, at least 1.
     pub(super) block: u64,
 }

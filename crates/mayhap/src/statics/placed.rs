@@ -1,5 +1,7 @@
 //! A table with our own slots, or one read from other programs with theirs.
 
+use std::fmt::Debug;
+
 use super::fingerprint::Fingerprint;
 #[cfg(feature = "formats")]
 use super::foreign::ForeignGraph;
@@ -15,19 +17,30 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::kind::Kind;
 use crate::store::Lines;
 
-/// A graph of ours that other programs have in their own way.
-pub(crate) trait Twofold: OwnGraph {
+/// How an [`XorFuse`](crate::xor_fuse::XorFuse) filter chooses an item's three slots: [`XorGraph`] or
+/// [`FuseGraph`].
+///
+/// It cannot be implemented outside this crate.
+pub trait SlotGraph: OwnGraph + Debug + Eq {
+    /// The kind of filter that has these slots.
+    const KIND: Kind;
+
     /// The same measurements with the slots of other programs.
     #[cfg(feature = "formats")]
+    #[doc(hidden)]
     type Foreign: ForeignGraph<Own = Self>;
 }
 
-impl Twofold for FuseGraph {
+impl SlotGraph for FuseGraph {
+    const KIND: Kind = Kind::BinaryFuse;
+
     #[cfg(feature = "formats")]
     type Foreign = super::foreign::ForeignFuse;
 }
 
-impl Twofold for XorGraph {
+impl SlotGraph for XorGraph {
+    const KIND: Kind = Kind::Xor;
+
     #[cfg(feature = "formats")]
     type Foreign = super::foreign::ForeignXor;
 }
@@ -39,8 +52,8 @@ const OWN: u16 = 1;
 const FOREIGN: u16 = 2;
 
 /// A table, and by whose rule it is read.
-#[derive(Debug)]
-pub(crate) struct Placed<F: Fingerprint, G: Twofold> {
+#[derive(Debug, PartialEq)]
+pub(crate) struct Placed<F: Fingerprint, G: SlotGraph> {
     /// Ours. It is empty if the slots are those of other programs, and an empty one is noticed anyway: so the others cost ours nothing.
     own: StaticTable<F, G>,
     #[cfg(feature = "formats")]
@@ -62,7 +75,7 @@ macro_rules! either {
     }};
 }
 
-impl<F: Fingerprint, G: Twofold> Placed<F, G> {
+impl<F: Fingerprint, G: SlotGraph> Placed<F, G> {
     pub(crate) const fn own(own: StaticTable<F, G>) -> Self {
         Self {
             own,
@@ -152,12 +165,12 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
         })
     }
 
-    pub(crate) fn header(&self, kind: Kind, scheme: &HashScheme) -> Header {
+    pub(crate) fn header(&self, scheme: &HashScheme) -> Header {
         #[cfg(feature = "formats")]
         let placement = if self.foreign.is_some() { FOREIGN } else { OWN };
         #[cfg(not(feature = "formats"))]
         let placement = OWN;
-        let mut header = Header::new(kind, placement, Some(scheme));
+        let mut header = Header::new(G::KIND, placement, Some(scheme));
         either!(self, table => table.describe(&mut header));
         header
     }

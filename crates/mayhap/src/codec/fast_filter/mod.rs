@@ -53,7 +53,6 @@ use self::slots::{check_length, read_slots, width_of, write_slots};
 use super::DecodeError;
 use super::cursor::Cursor;
 use super::foreign::{Resemblance, WriteError};
-use crate::binary_fuse::BinaryFuse;
 use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::hash::{ForeignHash, ForeignScheme, HashScheme};
@@ -63,6 +62,7 @@ use crate::statics::graph::Graph as _;
 use crate::statics::table::StaticTable;
 use crate::statics::{self, Fingerprint};
 use crate::store::Lines;
+use crate::xor_fuse::BinaryFuse;
 
 /// The layouts of a binary fuse filter's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

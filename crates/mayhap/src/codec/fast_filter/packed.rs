@@ -4,7 +4,6 @@ use std::io::Write;
 
 use super::Parts;
 use super::slots::width_of;
-use crate::binary_fuse::BinaryFuse;
 use crate::codec::cursor::Cursor;
 use crate::codec::{DecodeError, WriteError};
 use crate::statics::Fingerprint;
@@ -13,6 +12,7 @@ use crate::statics::foreign::ForeignFuse;
 use crate::statics::graph::Graph as _;
 use crate::statics::table::{StaticTable, lines_of};
 use crate::store::Lines;
+use crate::xor_fuse::BinaryFuse;
 
 /// Missing slots are zero, so one bit of input can become a whole slot. C packs slots of up to this many bits, and so do we.
 const MAX_WIDTH: u32 = 16;

@@ -36,7 +36,7 @@ use crate::statics::foreign::ForeignXor;
 use crate::statics::graph::Graph as _;
 use crate::statics::table::StaticTable;
 use crate::statics::{self, Fingerprint};
-use crate::xor::Xor;
+use crate::xor_fuse::Xor;
 
 /// The layouts of a xor filter's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
