@@ -7,7 +7,7 @@ test:
 # Runs ten million random operations per kind against a model. Static sets are rebuilt for every change, so they get one million.
 promises:
     MAYHAP_OPERATIONS=10000000 cargo test --release -p mayhap --all-features --test bloom --test counting --test dual --test scalable --test scalable_cuckoo --test cuckoo --test dleft --test quotient --test growing --test window --test fingerprints -- --nocapture
-    MAYHAP_OPERATIONS=1000000 cargo test --release -p mayhap --all-features --test xor --test binary_fuse --test ribbon --test gcs -- --nocapture
+    MAYHAP_OPERATIONS=1000000 cargo test --release -p mayhap --all-features --test xor_fuse --test ribbon --test gcs -- --nocapture
 
 # Simulates disk states after a crash and recovers each: ten million of the log alone, eight million of the engine with snapshots. 20 minutes on two cores.
 crash-states log="10000000" engine="8000000":

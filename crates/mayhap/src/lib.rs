@@ -50,7 +50,6 @@
 
 mod answers;
 mod batch;
-mod binary_fuse;
 mod bitmap;
 mod blocked;
 mod bloom;
@@ -89,10 +88,9 @@ mod store;
 mod together;
 mod wide;
 mod window;
-mod xor;
+pub mod xor_fuse;
 
 pub use answers::{Answers, BatchBits, NewItems};
-pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, BinaryFuseShape};
 pub use bitmap::Bitmap;
 pub use blocked::{BlockedBloom, BlockedLayout, BlockedPlacement, BlockedShape};
 pub use bloom::{Bloom, BloomShape};
@@ -120,4 +118,7 @@ pub use statics::{BuildOptions, Fingerprint};
 pub use store::{Relocate, give_memory_back, relocate_box, take_all_from_heap};
 pub use wide::{WideBloom, WidePlacement};
 pub use window::{Generation, Pace, Window, WindowShape};
-pub use xor::{Xor, Xor8, Xor16, Xor32, XorShape};
+#[doc(inline)]
+pub use xor_fuse::{
+    BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, BinaryFuseShape, Xor, Xor8, Xor16, Xor32, XorShape,
+};

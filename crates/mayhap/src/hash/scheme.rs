@@ -1,7 +1,7 @@
 //! The numbered, frozen ways to hash an item.
 
 use std::fmt;
-use std::hash::Hasher as _;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
@@ -56,6 +56,15 @@ impl HashScheme {
     #[must_use]
     pub const fn fast(seed: u64) -> Self {
         Self::Fast { seed }
+    }
+
+    /// The fast scheme with a random seed, which differs from filter to filter. It prevents accidents, not attacks: see
+    /// [`keyed_random`](Self::keyed_random).
+    ///
+    /// The seed comes from the standard library's `RandomState`, which asks the operating system once per thread.
+    #[must_use]
+    pub fn random() -> Self {
+        Self::fast(RandomState::new().build_hasher().finish())
     }
 
     /// The keyed scheme with the given key, for filters that must share one.

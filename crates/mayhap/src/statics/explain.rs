@@ -3,13 +3,13 @@
 use super::fingerprint::{self, Fingerprint};
 use super::graph::Graph;
 use super::key;
-use super::placed::{Placed, Twofold};
+use super::placed::{Placed, SlotGraph};
 use super::shards::shard_of;
 use super::table::StaticTable;
 use crate::explain::{SlotLookup, StoredSlot};
 use crate::hash::ItemHash;
 
-impl<F: Fingerprint, G: Twofold> Placed<F, G> {
+impl<F: Fingerprint, G: SlotGraph> Placed<F, G> {
     /// Traces what [`may_contain`](Self::may_contain) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> SlotLookup {
         if let Some(table) = self.as_foreign() {

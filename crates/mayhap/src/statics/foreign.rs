@@ -5,6 +5,8 @@
 //!                                         └──▶ fingerprint: the low bits of h ^ h >> 32
 //! ```
 
+use std::fmt::Debug;
+
 use super::fingerprint::{Fingerprint, pack};
 use super::graph::{FuseGraph, Graph, MAX_SHARD_SLOTS, OwnGraph, Sharded, XorGraph};
 use super::table::{StaticTable, lines_of};
@@ -20,7 +22,7 @@ const MAX_ATTEMPTS: u32 = 100;
 const MAX_ITEMS: u64 = 1 << 30;
 
 /// A graph with the slots of other programs.
-pub(crate) trait ForeignGraph: Graph {
+pub trait ForeignGraph: Graph + Debug + PartialEq {
     /// Our own graph of the same measurements.
     type Own: OwnGraph;
 
@@ -49,7 +51,7 @@ const fn finaliser(number: u64) -> u64 {
 
 /// The binary fuse filter of the libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ForeignFuse(FuseGraph);
+pub struct ForeignFuse(FuseGraph);
 
 impl ForeignGraph for ForeignFuse {
     type Own = FuseGraph;
@@ -139,7 +141,7 @@ impl Graph for ForeignFuse {
 
 /// The xor filter of the libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ForeignXor(XorGraph);
+pub struct ForeignXor(XorGraph);
 
 impl ForeignXor {
     /// Returns the number of slots in each of the three blocks.

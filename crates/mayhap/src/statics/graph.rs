@@ -27,7 +27,7 @@ const SHARD_ROUNDING: u64 = 64;
 pub(crate) const MAX_SHARD_BITS: u32 = 24;
 
 /// Mixes keys, and computes three slots in a shard from a mixed key.
-pub(crate) trait Graph: Copy + Send + Sync + Sized {
+pub trait Graph: Copy + Send + Sync + Sized {
     /// Whether the number of items is always known.
     const COUNTED: bool = true;
 
@@ -66,14 +66,14 @@ pub(crate) trait Graph: Copy + Send + Sync + Sized {
 
 /// A graph of our own: keys are mixed by the rule of this module, and only the [`PLACED_BITS`] of a mixed key
 /// determine its slots.
-pub(crate) trait OwnGraph: Graph {
+pub trait OwnGraph: Graph {
     /// Whether neighbouring keys have neighbouring slots, so that sorting the keys pays off.
     const LOCAL: bool;
 }
 
-/// The graph of the binary fuse filter.
+/// The slots of a [`BinaryFuse`](crate::BinaryFuse) filter: one in each of three neighbouring segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FuseGraph {
+pub struct FuseGraph {
     /// The number of slots an item may begin in: a positive multiple of `segment`.
     pub(super) starts: u64,
     /// The number of slots in a segment: a power of two.
@@ -124,9 +124,9 @@ impl Graph for FuseGraph {
     }
 }
 
-/// The graph of the xor filter.
+/// The slots of an [`Xor`](crate::Xor) filter: one in each of three blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct XorGraph {
+pub struct XorGraph {
     /// The number of slots in each of the three blocks, at least 1.
     pub(super) block: u64,
 }

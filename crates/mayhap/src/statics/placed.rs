@@ -1,5 +1,7 @@
 //! A table with our own slots, or one read from another program, with that program's slots.
 
+use std::fmt::Debug;
+
 use super::fingerprint::Fingerprint;
 use super::foreign::ForeignGraph;
 use super::graph::{FuseGraph, OwnGraph, Sharded, XorGraph};
@@ -13,17 +15,28 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::kind::Kind;
 use crate::store::Lines;
 
-/// A graph of ours that other programs have in their own form.
-pub(crate) trait Twofold: OwnGraph {
+/// How an [`XorFuse`](crate::xor_fuse::XorFuse) filter chooses an item's three slots: [`XorGraph`] or
+/// [`FuseGraph`].
+///
+/// It cannot be implemented outside this crate.
+pub trait SlotGraph: OwnGraph + Debug + Eq {
+    /// The kind of filter that has these slots.
+    const KIND: Kind;
+
     /// The same measurements with the slots of other programs.
+    #[doc(hidden)]
     type Foreign: ForeignGraph<Own = Self>;
 }
 
-impl Twofold for FuseGraph {
+impl SlotGraph for FuseGraph {
+    const KIND: Kind = Kind::BinaryFuse;
+
     type Foreign = super::foreign::ForeignFuse;
 }
 
-impl Twofold for XorGraph {
+impl SlotGraph for XorGraph {
+    const KIND: Kind = Kind::Xor;
+
     type Foreign = super::foreign::ForeignXor;
 }
 
@@ -33,8 +46,8 @@ const OWN: u16 = 1;
 const FOREIGN: u16 = 2;
 
 /// A table, and the rule that places its items.
-#[derive(Debug)]
-pub(crate) struct Placed<F: Fingerprint, G: Twofold> {
+#[derive(Debug, PartialEq)]
+pub(crate) struct Placed<F: Fingerprint, G: SlotGraph> {
     /// Our own table, empty if the slots are those of other programs. Lookups check for an empty table
     /// anyway, so supporting other programs costs them nothing.
     own: StaticTable<F, G>,
@@ -49,7 +62,7 @@ macro_rules! either {
     }};
 }
 
-impl<F: Fingerprint, G: Twofold> Placed<F, G> {
+impl<F: Fingerprint, G: SlotGraph> Placed<F, G> {
     pub(crate) const fn own(own: StaticTable<F, G>) -> Self {
         Self { own, foreign: None }
     }
@@ -130,9 +143,9 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
         })
     }
 
-    pub(crate) fn header(&self, kind: Kind, scheme: &HashScheme) -> Header {
+    pub(crate) fn header(&self, scheme: &HashScheme) -> Header {
         let placement = if self.foreign.is_some() { FOREIGN } else { OWN };
-        let mut header = Header::new(kind, placement, Some(scheme));
+        let mut header = Header::new(G::KIND, placement, Some(scheme));
         either!(self, table => table.describe(&mut header));
         header
     }

@@ -346,6 +346,13 @@ fn keys_of_shards<H: Hashed>(
     Ok(keys)
 }
 
+impl<F, G: PartialEq> PartialEq for StaticTable<F, G> {
+    fn eq(&self, other: &Self) -> bool {
+        let numbers = |table: &Self| (table.items, table.inserted, table.seed_number);
+        numbers(self) == numbers(other) && self.places == other.places && self.lines == other.lines
+    }
+}
+
 impl<F: Fingerprint, G: Graph> fmt::Debug for StaticTable<F, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "StaticTable({} items in {} slots of {} bits)", self.items, self.places.slots(), F::BITS)

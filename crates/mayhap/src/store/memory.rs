@@ -430,6 +430,14 @@ impl Drop for Lines {
     }
 }
 
+/// Equal words.
+impl PartialEq for Lines {
+    fn eq(&self, other: &Self) -> bool {
+        let word = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        self.words == other.words && self.words().iter().map(word).eq(other.words().iter().map(word))
+    }
+}
+
 impl fmt::Debug for Lines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Lines({} bytes)", self.memory_bytes())

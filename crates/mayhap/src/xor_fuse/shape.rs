@@ -1,4 +1,4 @@
-//! The number of slots of a binary fuse filter, and their bits.
+//! The number of slots of an xor or a binary fuse filter, and their bits.
 
 use std::fmt;
 
@@ -6,9 +6,18 @@ use crate::error::BuildError;
 use crate::sizing::fuse::{FINGERPRINT_BITS, fullest_shard, rate};
 use crate::sizing::{self, check_capacity, check_rate};
 use crate::statics::BuildOptions;
-use crate::statics::graph::{FuseGraph, Graph as _, Sharded};
+use crate::statics::graph::{FuseGraph, Graph as _, Sharded, XorGraph};
+use crate::statics::placed::SlotGraph;
 use crate::statics::table::sharded_for;
 use crate::store::LINE_BYTES;
+
+/// The shape of an [`XorFuse`](super::XorFuse) filter: [`XorShape`] or [`BinaryFuseShape`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct XorFuseShape<G> {
+    places: Sharded<G>,
+    items: u64,
+    width: u32,
+}
 
 /// The shape of a [`BinaryFuse`](crate::BinaryFuse) filter: its dimensions and memory, checked before there
 /// are any items.
@@ -25,14 +34,25 @@ use crate::store::LINE_BYTES;
 /// assert_eq!(BinaryFuseShape::for_capacity(1_000_000, 0.001)?.fingerprint_bits(), 16);
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BinaryFuseShape {
-    places: Sharded<FuseGraph>,
-    items: u64,
-    width: u32,
-}
+pub type BinaryFuseShape = XorFuseShape<FuseGraph>;
 
-impl BinaryFuseShape {
+/// The shape of a [`Xor`](crate::Xor) filter: its dimensions and memory, checked before there are any items.
+///
+/// ```
+/// use mayhap::XorShape;
+///
+/// let shape = XorShape::for_items(1_000_000, 8)?;
+/// assert!(shape.bits_per_item() < 9.85);
+/// assert_eq!(shape.expected_fpr(), 1.0 / 256.0);
+/// // Small sets cost hardly more per item.
+/// assert!(XorShape::for_items(1_000, 8)?.bits_per_item() < 10.3);
+/// // A rate is rounded down to the next available one: 8, 16 or 32 bits.
+/// assert_eq!(XorShape::for_capacity(1_000_000, 0.001)?.fingerprint_bits(), 16);
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+pub type XorShape = XorFuseShape<XorGraph>;
+
+impl<G: SlotGraph> XorFuseShape<G> {
     /// Returns the shape of a filter of `items` different items with fingerprints of `bits` bits: 8, 16 or
     /// 32.
     ///
@@ -68,7 +88,7 @@ impl BinaryFuseShape {
         narrowest(target_fpr)
     }
 
-    pub(super) fn of(places: Sharded<FuseGraph>, items: u64, width: u32) -> Self {
+    pub(super) fn of(places: Sharded<G>, items: u64, width: u32) -> Self {
         Self { places, items, width }
     }
 
@@ -117,12 +137,6 @@ impl BinaryFuseShape {
         1 << self.places.shard_bits()
     }
 
-    /// Returns the number of slots in a segment. An item has a slot in each of three neighbouring segments.
-    #[must_use]
-    pub fn segment_slots(&self) -> u64 {
-        1 << self.places.graph().parts()[0]
-    }
-
     /// Returns the memory that the slots take: whole cache lines.
     #[must_use]
     pub const fn memory_bytes(&self) -> u64 {
@@ -137,8 +151,24 @@ impl BinaryFuseShape {
     }
 }
 
+impl BinaryFuseShape {
+    /// Returns the number of slots in a segment. An item has a slot in each of three neighbouring segments.
+    #[must_use]
+    pub fn segment_slots(&self) -> u64 {
+        1 << self.places.graph().parts()[0]
+    }
+}
+
+impl XorShape {
+    /// Returns the number of slots in a block. An item has a slot in each of the three blocks of its shard.
+    #[must_use]
+    pub fn block_slots(&self) -> u64 {
+        self.places.graph().parts()[0]
+    }
+}
+
 /// Returns the narrowest fingerprints that keep `target_fpr`.
-pub(crate) fn narrowest(target_fpr: f64) -> Result<u32, BuildError> {
+fn narrowest(target_fpr: f64) -> Result<u32, BuildError> {
     check_rate(target_fpr)?;
     let limit = rate(FINGERPRINT_BITS[2]);
     let narrowest = FINGERPRINT_BITS.into_iter().find(|&bits| rate(bits) <= target_fpr);
@@ -146,7 +176,7 @@ pub(crate) fn narrowest(target_fpr: f64) -> Result<u32, BuildError> {
 }
 
 /// Checks that fingerprints of this width exist.
-pub(crate) fn check_bits(bits: u32) -> Result<(), BuildError> {
+fn check_bits(bits: u32) -> Result<(), BuildError> {
     if FINGERPRINT_BITS.contains(&bits) {
         return Ok(());
     }
@@ -157,7 +187,7 @@ pub(crate) fn check_bits(bits: u32) -> Result<(), BuildError> {
     })
 }
 
-impl fmt::Display for BinaryFuseShape {
+impl<G: SlotGraph> fmt::Display for XorFuseShape<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} slots of {} bits in {} shards", self.slots(), self.width, self.shards())
     }

@@ -1,10 +1,11 @@
-//! The promises of the xor filter.
+//! The promises of the xor filter and of the binary fuse filter: the same suite for both.
 
 use std::collections::HashSet;
 
+use mayhap::xor_fuse::{FuseGraph, SlotGraph, XorFuse, XorFuseShape, XorGraph};
 use mayhap::{
-    Answers, BuildError, BuildOptions, DecodeError, Fingerprint, HashScheme, ItemHash, WellMixed, Xor, Xor8,
-    Xor16, Xor32, XorShape,
+    Answers, BinaryFuse8, BuildError, BuildOptions, DecodeError, Fingerprint, HashScheme, ItemHash,
+    WellMixed, Xor8,
 };
 use mayhap_testkit::bad::{AlwaysMayhap, AlwaysNo};
 use mayhap_testkit::rng::Rng;
@@ -17,12 +18,35 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 const HEADER_BYTES: usize = 192;
+/// Where in the header the two numbers begin that say how many slots there are.
+const SLOTS_AT: usize = 96;
 
-struct Fuse<F: Fingerprint>(Xor<F>);
+/// What differs between the two filters.
+trait Expected: SlotGraph {
+    /// Bits per item at most, with 8-bit fingerprints.
+    const MOST_BITS: &[(u64, f64)];
 
-impl<F: Fingerprint> Built for Fuse<F> {
+    /// Numbers of slots, by their offset in the header, that no filter has.
+    const FORGED_SLOTS: [(usize, u64); 3];
+}
+
+impl Expected for XorGraph {
+    const MOST_BITS: &[(u64, f64)] =
+        &[(1_000, 10.3), (1_000_000, 9.85), (10_000_000, 9.87), (100_000_000, 9.87)];
+    const FORGED_SLOTS: [(usize, u64); 3] = [(SLOTS_AT, 0), (SLOTS_AT, 1 << 30), (SLOTS_AT + 8, 1)];
+}
+
+impl Expected for FuseGraph {
+    const MOST_BITS: &[(u64, f64)] = &[(1_000_000, 9.05), (10_000_000, 9.05), (100_000_000, 9.07)];
+    const FORGED_SLOTS: [(usize, u64); 3] = [(SLOTS_AT, 19), (SLOTS_AT + 8, 0), (SLOTS_AT + 8, 1 << 30)];
+}
+
+/// Filters that are built from all items together.
+struct Whole<F: Fingerprint, G: SlotGraph>(XorFuse<F, G>);
+
+impl<F: Fingerprint, G: SlotGraph> Built for Whole<F, G> {
     fn build(items: &[Vec<u8>], seed: u64) -> Result<Self, String> {
-        Xor::build(items, seed).map(Self).map_err(|error| error.to_string())
+        XorFuse::build(items, seed).map(Self).map_err(|error| error.to_string())
     }
 
     fn may_contain(&self, item: &[u8]) -> bool {
@@ -36,20 +60,20 @@ impl<F: Fingerprint> Built for Fuse<F> {
     }
 
     fn round_trip(&self) -> Result<Self, String> {
-        Xor::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string())
+        XorFuse::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string())
     }
 }
 
 /// The same in small shards, built by three threads or in passes, by turns.
-struct Shards(Xor8);
+struct Shards<G: SlotGraph>(XorFuse<u8, G>);
 
-impl Built for Shards {
+impl<G: SlotGraph> Built for Shards<G> {
     fn build(items: &[Vec<u8>], seed: u64) -> Result<Self, String> {
         let options = BuildOptions::default().threads(3).items_per_shard(20);
         let built = if items.len().is_multiple_of(2) {
-            Xor::build_with(items, &options, seed)
+            XorFuse::build_with(items, &options, seed)
         } else {
-            Xor::build_in_passes(|| items, 3, &options, seed)
+            XorFuse::build_in_passes(|| items, 3, &options, seed)
         };
         built.map(Self).map_err(|error| error.to_string())
     }
@@ -65,7 +89,7 @@ impl Built for Shards {
     }
 
     fn round_trip(&self) -> Result<Self, String> {
-        Xor::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string())
+        XorFuse::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string())
     }
 }
 
@@ -122,28 +146,26 @@ fn operations() -> u64 {
 /// Everything but removing and merging, which it cannot.
 const CANNOT: [Operation; 3] = [Operation::LookupRemoved, Operation::Remove, Operation::Merge];
 
-#[test]
-fn never_forgets_an_item() {
+fn never_forgets_an_item<G: Expected>() {
     let script = Script::new(operations(), 128);
-    let report = never_forgets(Rebuilding::<Fuse<u8>>::new, &script).unwrap();
+    let report = never_forgets(Rebuilding::<Whole<u8, G>>::new, &script).unwrap();
     assert_eq!(report.missing(), CANNOT);
-    let report = never_forgets(Rebuilding::<Fuse<u16>>::new, &script).unwrap();
+    let report = never_forgets(Rebuilding::<Whole<u16, G>>::new, &script).unwrap();
     assert_eq!(report.missing(), CANNOT);
-    let report = never_forgets(Rebuilding::<Fuse<u32>>::new, &script).unwrap();
+    let report = never_forgets(Rebuilding::<Whole<u32, G>>::new, &script).unwrap();
     assert_eq!(report.missing(), CANNOT);
 }
 
-#[test]
-fn never_forgets_in_shards_with_threads_and_in_passes() {
+fn never_forgets_in_shards_with_threads_and_in_passes<G: Expected>() {
     let script = Script::new(operations() / 20, 200);
-    let report = never_forgets(Rebuilding::<Shards>::new, &script).unwrap();
+    let report = never_forgets(Rebuilding::<Shards<G>>::new, &script).unwrap();
     assert_eq!(report.missing(), CANNOT);
 }
 
 /// Wrong for one non-member in 128, as a filter would be that cuts one bit off its fingerprints.
-struct SevenBits(Rebuilt<Fuse<u8>>);
+struct SevenBits<G: SlotGraph>(Rebuilt<Whole<u8, G>>);
 
-impl Subject for SevenBits {
+impl<G: SlotGraph> Subject for SevenBits<G> {
     fn insert(&mut self, item: &[u8]) -> Inserted {
         self.0.insert(item)
     }
@@ -156,9 +178,9 @@ impl Subject for SevenBits {
 }
 
 /// Leaves some items out.
-struct ForgetsSome(Rebuilt<Fuse<u8>>);
+struct ForgetsSome<G: SlotGraph>(Rebuilt<Whole<u8, G>>);
 
-impl Subject for ForgetsSome {
+impl<G: SlotGraph> Subject for ForgetsSome<G> {
     fn insert(&mut self, item: &[u8]) -> Inserted {
         if item.last() == Some(&b'7') {
             return Inserted::Mayhap;
@@ -171,17 +193,16 @@ impl Subject for ForgetsSome {
     }
 }
 
-#[test]
-fn the_suites_have_teeth() {
+fn the_suites_have_teeth<G: Expected>() {
     let plan = plan::<u8>(2_000, 4_000.0);
     assert!(matches!(
-        keeps_its_rate(|seed| SevenBits(Rebuilt::new(seed)), &plan),
+        keeps_its_rate(|seed| SevenBits::<G>(Rebuilt::new(seed)), &plan),
         Err(Failure::RateOff { .. })
     ));
     assert!(keeps_its_rate(|_| AlwaysNo, &plan).is_err());
     assert!(keeps_its_rate(|_| AlwaysMayhap, &plan).is_err());
     let script = Script::new(20_000, 128);
-    assert!(never_forgets(|seed| ForgetsSome(Rebuilt::new(seed)), &script).is_err());
+    assert!(never_forgets(|seed| ForgetsSome::<G>(Rebuilt::new(seed)), &script).is_err());
 }
 
 /// The expected number of false positives; the model is exact, so the band allows only for chance.
@@ -192,10 +213,9 @@ fn plan<F: Fingerprint>(items: u64, wrong: f64) -> RatePlan<'static> {
     RatePlan { shape: Shape::Url, items, non_members, seeds: &SEEDS, promised }
 }
 
-#[test]
-fn keeps_its_rate_of_one_in_256_whatever_the_number_of_items() {
+fn keeps_its_rate_of_one_in_256_whatever_the_number_of_items<G: Expected>() {
     for items in [1, 2, 10, 100, 1_000, 50_000] {
-        let report = keeps_its_rate(Rebuilt::<Fuse<u8>>::new, &plan::<u8>(items, 4_000.0));
+        let report = keeps_its_rate(Rebuilt::<Whole<u8, G>>::new, &plan::<u8>(items, 4_000.0));
         // With a handful of slots a non-member hits the same three so often that single filters vary: only the average is checked.
         if items >= 100 {
             report.unwrap();
@@ -212,30 +232,28 @@ fn keeps_its_rate_of_one_in_256_whatever_the_number_of_items() {
     }
 }
 
-#[test]
-fn keeps_its_rate_of_one_in_65_536() {
+fn keeps_its_rate_of_one_in_65_536<G: Expected>() {
     let mut wrong = 0;
     let non_members = 20_000_000_u64;
     for seed in [1, 2] {
-        let filter = Xor16::build((0..20_000).map(|i| member_u64(seed, i)), seed).unwrap();
+        let filter = XorFuse::<u16, G>::build((0..20_000).map(|i| member_u64(seed, i)), seed).unwrap();
         wrong += (0..non_members).filter(|&i| filter.may_contain(&non_member_u64(seed, i))).count() as u64;
     }
     assert!(binomial_band(2 * non_members, 1.0 / 65_536.0, 1e-6).contains(&wrong), "{wrong}");
 }
 
 /// Too rare to count: but every bit of the wide fingerprint must matter, its halves each on their own.
-#[test]
-fn fingerprints_of_32_bits_are_distinguished() {
-    let filter = Xor32::build((0..20_000).map(|i| member_u64(0, i)), 0).unwrap();
+fn fingerprints_of_32_bits_are_distinguished<G: Expected>() {
+    let filter = XorFuse::<u32, G>::build((0..20_000).map(|i| member_u64(0, i)), 0).unwrap();
     assert_eq!((0..20_000_000).filter(|&i| filter.may_contain(&non_member_u64(0, i))).count(), 0);
 }
 
-#[test]
-fn shards_keep_the_rate_too() {
+fn shards_keep_the_rate_too<G: Expected>() {
     let options = BuildOptions::default().items_per_shard(5_000);
     let (mut wrong, non_members) = (0, 500_000);
     for seed in SEEDS {
-        let filter = Xor8::build_with((0..40_000).map(|i| member_u64(seed, i)), &options, seed).unwrap();
+        let filter =
+            XorFuse::<u8, G>::build_with((0..40_000).map(|i| member_u64(seed, i)), &options, seed).unwrap();
         assert_eq!(filter.shape().shards(), 8);
         assert!((0..40_000).all(|i| filter.may_contain(&member_u64(seed, i))));
         wrong += (0..non_members).filter(|&i| filter.may_contain(&non_member_u64(seed, i))).count() as u64;
@@ -243,31 +261,29 @@ fn shards_keep_the_rate_too() {
     assert!(band_with_model_error(8 * non_members, 1.0 / 256.0, 1e-6, 0.0).contains(&wrong), "{wrong}");
 }
 
-#[test]
-fn no_item_one_item_and_a_few() {
-    let empty = Xor8::build(Vec::<u64>::new(), 7).unwrap();
+fn no_item_one_item_and_a_few<G: Expected>() {
+    let empty = XorFuse::<u8, G>::build(Vec::<u64>::new(), 7).unwrap();
     assert_eq!((empty.inserted(), empty.memory_bytes(), empty.expected_fpr()), (0, 0, 0.0));
     assert!((0..100_000_u64).all(|item| !empty.may_contain(&item)));
     let mut answers = Answers::new();
     empty.may_contain_batch(&["a", "b"], &mut answers);
     assert_eq!((answers.len(), answers.maybe_count()), (2, 0));
-    let back = Xor8::decode(&empty.encode()).unwrap();
+    let back = XorFuse::<u8, G>::decode(&empty.encode()).unwrap();
     assert!((0..100_000_u64).all(|item| !back.may_contain(&item)));
-    let passes = Xor8::build_in_passes(Vec::<u64>::new, 4, &BuildOptions::default(), 7).unwrap();
+    let passes = XorFuse::<u8, G>::build_in_passes(Vec::<u64>::new, 4, &BuildOptions::default(), 7).unwrap();
     assert_eq!(passes.encode(), empty.encode());
     for count in 1..300_u64 {
         for seed in 0..20 {
-            let filter = Xor16::build(0..count, seed).unwrap();
+            let filter = XorFuse::<u16, G>::build(0..count, seed).unwrap();
             assert_eq!(filter.inserted(), count);
             assert!((0..count).all(|item| filter.may_contain(&item)), "{count} items, seed {seed}");
         }
     }
 }
 
-#[test]
-fn duplicates_change_nothing() {
+fn duplicates_change_nothing<G: Expected>() {
     let once: Vec<u64> = (0..3_000).map(|i| member_u64(0, i)).collect();
-    let expected = Xor8::build(&once, 7).unwrap();
+    let expected = XorFuse::<u8, G>::build(&once, 7).unwrap();
     let mut rng = Rng::new(1);
     // One item twice, some often, all of one item.
     let mut twice = once.clone();
@@ -275,23 +291,22 @@ fn duplicates_change_nothing() {
     let mut often = once.clone();
     often.extend((0..50_000).map(|_| once[rng.below(3_000) as usize]));
     for items in [&twice, &often] {
-        assert_eq!(Xor8::build(items, 7).unwrap().encode(), expected.encode());
+        assert_eq!(XorFuse::<u8, G>::build(items, 7).unwrap().encode(), expected.encode());
     }
-    let same = Xor32::build([5_u64; 10_000], 7).unwrap();
+    let same = XorFuse::<u32, G>::build([5_u64; 10_000], 7).unwrap();
     assert_eq!((same.inserted(), same.may_contain(&5_u64)), (1, true));
     // In passes they are counted as items, but answer the same.
     let options = BuildOptions::default().items_per_shard(1_000);
-    let passes = Xor8::build_in_passes(|| &often, 5, &options, 7).unwrap();
+    let passes = XorFuse::<u8, G>::build_in_passes(|| &often, 5, &options, 7).unwrap();
     assert_eq!(passes.inserted(), 3_000);
     assert!(once.iter().all(|item| passes.may_contain(item)));
 }
 
-#[test]
-fn threads_and_passes_make_the_same_bytes() {
+fn threads_and_passes_make_the_same_bytes<G: Expected>() {
     let items: Vec<u64> = (0..100_000).map(|i| member_u64(3, i)).collect();
     let build = |threads: usize, per_shard: u64| {
         let options = BuildOptions::default().threads(threads).items_per_shard(per_shard);
-        Xor16::build_with(&items, &options, 3).unwrap()
+        XorFuse::<u16, G>::build_with(&items, &options, 3).unwrap()
     };
     for per_shard in [5_000, 30_000, 1_000_000] {
         let alone = build(1, per_shard);
@@ -301,25 +316,24 @@ fn threads_and_passes_make_the_same_bytes() {
         }
         for passes in [0, 1, 2, 5, 1_000] {
             let options = BuildOptions::default().threads(2).items_per_shard(per_shard);
-            let passes = Xor16::build_in_passes(|| items.iter(), passes, &options, 3).unwrap();
+            let passes = XorFuse::<u16, G>::build_in_passes(|| items.iter(), passes, &options, 3).unwrap();
             assert_eq!(alone.encode(), passes.encode());
         }
         // The order of the items does not matter either.
         let mut reversed = items.clone();
         reversed.reverse();
         let options = BuildOptions::default().items_per_shard(per_shard);
-        assert_eq!(alone.encode(), Xor16::build_with(reversed, &options, 3).unwrap().encode());
+        assert_eq!(alone.encode(), XorFuse::<u16, G>::build_with(reversed, &options, 3).unwrap().encode());
     }
     assert_eq!(build(2, 5_000).shape().shards(), 32);
 }
 
-#[test]
-fn hashes_and_items_and_batches_are_the_same() {
+fn hashes_and_items_and_batches_are_the_same<G: Expected>() {
     let items: Vec<Vec<u8>> = (0..1_000).map(member).collect();
     for scheme in [HashScheme::fast(5), HashScheme::keyed_random().unwrap()] {
-        let by_item = Xor8::build(&items, scheme).unwrap();
+        let by_item = XorFuse::<u8, G>::build(&items, scheme).unwrap();
         let hashes: Vec<_> = items.iter().map(|item| scheme.hash(item)).collect();
-        let by_hash = Xor8::build_hashes(hashes, &BuildOptions::default(), scheme).unwrap();
+        let by_hash = XorFuse::<u8, G>::build_hashes(hashes, &BuildOptions::default(), scheme).unwrap();
         assert_eq!(by_item.encode(), by_hash.encode());
         for asked in [0, 1, 63, 64, 65, 128, 1_000] {
             let asked: Vec<u64> = (0..asked).map(|i| non_member_u64(1, i)).collect();
@@ -338,8 +352,7 @@ fn hashes_and_items_and_batches_are_the_same() {
 }
 
 /// Keys chosen by an attacker: all in one shard, all with the same slots under the first seed, all equal except for a few bits.
-#[test]
-fn chosen_keys_are_harmless() {
+fn chosen_keys_are_harmless<G: Expected>() {
     let keyed = |key: u64| ItemHash::from(WellMixed(u128::from(key)));
     let options = BuildOptions::default().items_per_shard(100).threads(2);
     let forgeries: [fn(u64) -> u64; 5] = [
@@ -352,7 +365,7 @@ fn chosen_keys_are_harmless() {
     for (number, forgery) in forgeries.into_iter().enumerate() {
         let hashes: Vec<ItemHash> = (0..2_000).map(|i| keyed(forgery(i))).collect();
         let distinct = (0..2_000).map(forgery).collect::<HashSet<_>>().len() as u64;
-        match Xor8::build_hashes(hashes.clone(), &options, 0) {
+        match XorFuse::<u8, G>::build_hashes(hashes.clone(), &options, 0) {
             Ok(filter) => {
                 assert!(hashes.iter().all(|&hash| filter.may_contain_hash(hash)), "forgery {number}");
                 assert_eq!(filter.inserted(), distinct);
@@ -366,34 +379,33 @@ fn chosen_keys_are_harmless() {
     }
 }
 
-#[test]
-fn sizes_are_known_beforehand() {
-    for (items, most) in [(1_000, 10.3), (1_000_000, 9.85), (10_000_000, 9.87), (100_000_000, 9.87)] {
-        let shape = XorShape::for_items(items, 8).unwrap();
+fn sizes_are_known_beforehand<G: Expected>() {
+    for &(items, most) in G::MOST_BITS {
+        let shape = XorFuseShape::<G>::for_items(items, 8).unwrap();
         assert!(shape.bits_per_item() <= most, "{items}: {}", shape.bits_per_item());
     }
     for items in [1, 2, 17, 1_000, 54_321] {
-        let built = Xor16::build(0..items, 1).unwrap();
-        let shape = XorShape::for_items(items, 16).unwrap();
+        let built = XorFuse::<u16, G>::build(0..items, 1).unwrap();
+        let shape = XorFuseShape::<G>::for_items(items, 16).unwrap();
         assert_eq!(
             (built.memory_bytes(), built.bits_per_item()),
             (shape.memory_bytes(), shape.bits_per_item())
         );
         assert_eq!(built.shape().to_string(), shape.to_string());
     }
-    assert_eq!(XorShape::bits_for(0.01), Ok(8));
-    assert_eq!(XorShape::bits_for(1.0 / 256.0), Ok(8));
-    assert_eq!(XorShape::bits_for(0.0039), Ok(16));
-    assert_eq!(XorShape::bits_for(1e-9), Ok(32));
-    assert!(matches!(XorShape::bits_for(1e-10), Err(BuildError::RateTooLow { .. })));
-    assert!(matches!(XorShape::bits_for(f64::NAN), Err(BuildError::RateOutOfRange { .. })));
+    assert_eq!(XorFuseShape::<G>::bits_for(0.01), Ok(8));
+    assert_eq!(XorFuseShape::<G>::bits_for(1.0 / 256.0), Ok(8));
+    assert_eq!(XorFuseShape::<G>::bits_for(0.0039), Ok(16));
+    assert_eq!(XorFuseShape::<G>::bits_for(1e-9), Ok(32));
+    assert!(matches!(XorFuseShape::<G>::bits_for(1e-10), Err(BuildError::RateTooLow { .. })));
+    assert!(matches!(XorFuseShape::<G>::bits_for(f64::NAN), Err(BuildError::RateOutOfRange { .. })));
     assert!(matches!(
-        XorShape::for_items(10, 9),
+        XorFuseShape::<G>::for_items(10, 9),
         Err(BuildError::FingerprintOutOfRange { got: 9, least: 8, limit: 32 })
     ));
-    assert!(XorShape::for_items(1 << 43, 8).is_err());
-    assert!(XorShape::for_items(1 << 42, 8).is_ok());
-    assert!(XorShape::for_items(1_000, 8).unwrap().within(1_000).is_err());
+    assert!(XorFuseShape::<G>::for_items(1 << 43, 8).is_err());
+    assert!(XorFuseShape::<G>::for_items(1 << 42, 8).is_ok());
+    assert!(XorFuseShape::<G>::for_items(1_000, 8).unwrap().within(1_000).is_err());
 }
 
 /// Puts right checksums into `bytes`, as an attacker would.
@@ -404,14 +416,13 @@ fn seal(bytes: &mut [u8]) {
     header[HEADER_BYTES - 8..].copy_from_slice(&checksum.to_le_bytes());
 }
 
-#[test]
-fn forged_fields_are_named() {
-    let bytes = Xor8::build(0..1_000_u64, 7).unwrap().encode();
+fn forged_fields_are_named<G: Expected>() {
+    let bytes = XorFuse::<u8, G>::build(0..1_000_u64, 7).unwrap().encode();
     let forge = |at: usize, field: &[u8]| {
         let mut forged = bytes.clone();
         forged[at..at + field.len()].copy_from_slice(field);
         seal(&mut forged);
-        Xor8::decode(&forged).unwrap_err()
+        XorFuse::<u8, G>::decode(&forged).unwrap_err()
     };
     let number = |number: u64| number.to_le_bytes();
     assert_eq!(forge(12, &[2, 0]), DecodeError::UnknownPlacement { got: 2 });
@@ -425,27 +436,113 @@ fn forged_fields_are_named() {
         forge(88, &number(1)),
         DecodeError::BadField { field: "payload length", got: bytes.len() as u64 - 192 }
     );
-    assert_eq!(forge(96, &number(0)), DecodeError::BadField { field: "segments", got: 0 });
-    assert!(matches!(forge(96, &number(1 << 30)), DecodeError::BadField { .. }));
-    assert!(matches!(forge(104, &number(1)), DecodeError::BadField { .. }));
+    let first = u64::from_le_bytes(bytes[SLOTS_AT..SLOTS_AT + 8].try_into().unwrap());
+    for (at, slots) in G::FORGED_SLOTS {
+        let got = if at == SLOTS_AT { slots } else { first };
+        assert_eq!(
+            forge(at, &number(slots)),
+            DecodeError::BadField { field: "segments", got },
+            "{at}: {slots}"
+        );
+    }
     assert!(matches!(forge(112, &number(1)), DecodeError::BadField { field: "unused parameter", .. }));
-    // 16 segments of 100 slots are whole lines; three of 4 are not.
-    let mut small = Xor8::build([1_u64], 7).unwrap().encode();
+    // The slots of a single item end within a line.
+    let mut small = XorFuse::<u8, G>::build([1_u64], 7).unwrap().encode();
     *small.last_mut().unwrap() = 1;
     seal(&mut small);
-    assert!(matches!(Xor8::decode(&small), Err(DecodeError::StrayBit { .. })));
+    assert!(matches!(XorFuse::<u8, G>::decode(&small), Err(DecodeError::StrayBit { .. })));
     // Widths are distinguished in both directions.
-    let wide = Xor16::build(0..1_000_u64, 7).unwrap().encode();
+    let wide = XorFuse::<u16, G>::build(0..1_000_u64, 7).unwrap().encode();
     assert_eq!(
-        Xor8::decode(&wide).unwrap_err(),
+        XorFuse::<u8, G>::decode(&wide).unwrap_err(),
         DecodeError::BadField { field: "fingerprint bits", got: 16 }
     );
-    assert!(Xor32::decode(&bytes).is_err());
+    assert!(XorFuse::<u32, G>::decode(&bytes).is_err());
 }
 
-#[test]
-fn copies_are_the_same() {
-    let filter = Xor8::build(0..1_000_u64, 7).unwrap();
+fn copies_are_the_same<G: Expected>() {
+    let filter = XorFuse::<u8, G>::build(0..1_000_u64, 7).unwrap();
     assert_eq!(filter.try_clone().unwrap().encode(), filter.encode());
-    assert_eq!(Xor8::decode(&filter.encode()).unwrap().encode(), filter.encode());
+    assert_eq!(filter.clone().encode(), filter.encode());
+    assert_eq!(XorFuse::<u8, G>::decode(&filter.encode()).unwrap().encode(), filter.encode());
+}
+
+fn equal_filters_are_those_of_equal_items_seeds_and_options<G: Expected>() {
+    let build = |items: u64, seed: u64| XorFuse::<u8, G>::build(0..items, seed).unwrap();
+    let filter = build(1_000, 7);
+    assert!(filter == filter.clone() && filter == build(1_000, 7));
+    assert!(filter == XorFuse::decode(&filter.encode()).unwrap());
+    assert!(filter != build(1_000, 8), "another seed");
+    assert!(filter != build(999, 7), "one item less");
+    let others = XorFuse::<u8, G>::build((0..999_u64).chain([1_000]), 7).unwrap();
+    assert!(filter != others, "as many items, one of them another");
+    let options = BuildOptions::default().items_per_shard(100);
+    assert!(filter != XorFuse::build_with(0..1_000_u64, &options, 7).unwrap(), "other shards");
+    assert!(build(0, 7) == build(0, 7) && build(0, 7) != filter);
+}
+
+fn every_filter_draws_a_seed_of_its_own_unless_told<G: Expected>() {
+    let keys: Vec<u64> = (0..1_000).map(|i| member_u64(0, i)).collect();
+    let filters: [XorFuse<u8, G>; 5] = [
+        XorFuse::from_items(&keys).unwrap(),
+        XorFuse::from_items(keys.iter().map(|key| key.to_le_bytes())).unwrap(),
+        XorFuse::try_from(&keys).unwrap(),
+        XorFuse::try_from(&keys[..]).unwrap(),
+        XorFuse::try_from(keys.clone()).unwrap(),
+    ];
+    for (number, filter) in filters.iter().enumerate() {
+        assert!(matches!(filter.scheme(), HashScheme::Fast { .. }));
+        assert!(filters[..number].iter().all(|other| other.scheme() != filter.scheme()));
+        assert_eq!(filter.inserted(), 1_000);
+        assert!(keys.iter().all(|key| filter.may_contain(key)));
+    }
+}
+
+fn debug_names_the_kind<G: Expected>() {
+    let shown = format!("{:?}", XorFuse::<u8, G>::build(0..10_u64, 7).unwrap());
+    assert!(shown.starts_with(&format!("{:?} {{ table: ", G::KIND)), "{shown}");
+}
+
+/// Runs each of these functions for both filters.
+macro_rules! for_both {
+    ($($promise:ident),* $(,)?) => {
+        mod xor {
+            $(#[test] fn $promise() { super::$promise::<super::XorGraph>(); })*
+        }
+
+        mod binary_fuse {
+            $(#[test] fn $promise() { super::$promise::<super::FuseGraph>(); })*
+        }
+    };
+}
+
+for_both!(
+    never_forgets_an_item,
+    never_forgets_in_shards_with_threads_and_in_passes,
+    the_suites_have_teeth,
+    keeps_its_rate_of_one_in_256_whatever_the_number_of_items,
+    keeps_its_rate_of_one_in_65_536,
+    fingerprints_of_32_bits_are_distinguished,
+    shards_keep_the_rate_too,
+    no_item_one_item_and_a_few,
+    duplicates_change_nothing,
+    threads_and_passes_make_the_same_bytes,
+    hashes_and_items_and_batches_are_the_same,
+    chosen_keys_are_harmless,
+    sizes_are_known_beforehand,
+    forged_fields_are_named,
+    copies_are_the_same,
+    equal_filters_are_those_of_equal_items_seeds_and_options,
+    every_filter_draws_a_seed_of_its_own_unless_told,
+    debug_names_the_kind,
+);
+
+/// The names that programs use: each is its own type, and the two kinds do not read each other.
+#[test]
+fn the_names_are_two_kinds() {
+    let (xor, fuse) = (Xor8::build(["a"], 7).unwrap(), BinaryFuse8::build(["a"], 7).unwrap());
+    assert!(matches!(Xor8::decode(&fuse.encode()), Err(DecodeError::WrongKind { .. })));
+    assert!(matches!(BinaryFuse8::decode(&xor.encode()), Err(DecodeError::WrongKind { .. })));
+    assert_eq!(xor.shape().block_slots(), 12);
+    assert_eq!(fuse.shape().segment_slots(), 4);
 }

@@ -1,9 +1,30 @@
-//! The binary fuse filter.
+//! The xor filter and the binary fuse filter: one type, [`XorFuse`], with two ways to choose an item's slots.
+//!
+//! Code for both can be generic over the [`SlotGraph`]:
+//!
+//! ```
+//! use mayhap::xor_fuse::{SlotGraph, XorFuse};
+//! use mayhap::{BinaryFuse8, BuildError, Fingerprint, Xor8};
+//!
+//! fn matches<F: Fingerprint, G: SlotGraph>(filter: &XorFuse<F, G>, words: &[&str]) -> usize {
+//!     words.iter().filter(|word| filter.may_contain(**word)).count()
+//! }
+//!
+//! let words = ["red", "green", "blue"];
+//! assert_eq!(matches(&Xor8::from_items(words)?, &words), 3);
+//! assert_eq!(matches(&BinaryFuse8::from_items(words)?, &words), 3);
+//! # Ok::<(), BuildError>(())
+//! ```
 
+mod binary_fuse;
 mod shape;
+mod xor;
 
-pub use shape::BinaryFuseShape;
-pub(crate) use shape::{check_bits, narrowest};
+pub use binary_fuse::{BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32};
+pub use shape::{BinaryFuseShape, XorFuseShape, XorShape};
+pub use xor::{Xor, Xor8, Xor16, Xor32};
+
+use std::fmt;
 
 use crate::answers::Answers;
 use crate::batch::Hashed;
@@ -14,69 +35,45 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
 use crate::sizing::fuse::rate;
-use crate::statics::foreign::ForeignFuse;
-use crate::statics::graph::FuseGraph;
+pub use crate::statics::graph::{FuseGraph, XorGraph};
 use crate::statics::placed::Placed;
+pub use crate::statics::placed::SlotGraph;
 use crate::statics::table::StaticTable;
 use crate::statics::{self, BuildOptions, Fingerprint};
 
-/// The smallest of the fast filters, for a set that is known in advance and never changes.
+/// A static filter of fingerprints in slots, three for each item: [`Xor`] or [`BinaryFuse`], which say what they
+/// promise and cost.
 ///
-/// * **It is built once, from all items.** There is no insert and no remove; a changed set needs a new
-///   filter. Building keeps all hashes in memory: 8 bytes per item, and about 22 bytes for every item of the
-///   shards in progress ([`build_in_passes`](Self::build_in_passes) needs less).
-/// * **no** is certain. **maybe** is a false positive for one non-member in 256 ([`BinaryFuse8`]), 65 536
-///   ([`BinaryFuse16`]) or 4 · 10^9 ([`BinaryFuse32`]), for any number of items. There are no rates in
-///   between. An empty filter answers *no* to everything.
-/// * 9.04 bits per item at a million items with 8-bit fingerprints, where a Bloom filter of that rate takes
-///   11.6. Small sets take more: 11.3 bits at a thousand items, 15.4 at a hundred.
-/// * A lookup is one hash, three independent loads and two XORs, for members and non-members.
-/// * Duplicate items are allowed. Items are identified by 64 bits of their hash. Two items with the same 64
-///   bits count as one, which adds `items / 2^64` to the rate. (With 8 and 16 bits, only 56 of them are used
-///   within a shard, which adds at most `2^22 / 2^56`.)
+/// `F` is the fingerprint, whose width sets the false-positive rate. `G` chooses the slots: [`XorGraph`] or
+/// [`FuseGraph`].
 ///
 /// ```text
-/// key ─▶ shard, then three slots in neighbouring segments:
+/// item ─▶ ItemHash ─▶ key ─▶ fingerprint f, three slots
 ///
-///   segment   0        1        2        3        4
-///          ├────────┼────────┼────────┼────────┼────────┤
-///                      f1  ⊕     f2 ⊕   f3                  equal to the fingerprint: maybe
+///   │ a3 │ 07 │▶1c◀│ f0 │▶55◀│ 9e │▶e2◀│ 31 │       1c ⊕ 55 ⊕ e2 = f: maybe; otherwise: no
 /// ```
-///
-/// ```
-/// use mayhap::BinaryFuse8;
-///
-/// let leaked = BinaryFuse8::build(["123456", "password", "qwerty", "password"], 0)?;
-/// assert!(leaked.may_contain("qwerty"));
-/// assert!(!leaked.may_contain("correct horse battery staple"));
-/// assert_eq!(leaked.inserted(), 3);
-/// # Ok::<(), mayhap::BuildError>(())
-/// ```
-///
-/// T. M. Graf, D. Lemire, *Binary fuse filters: fast and smaller than xor filters*, ACM JEA 2022. The shards
-/// follow S. Vigna, *ε-cost sharding*, 2025.
-#[derive(Debug)]
-pub struct BinaryFuse<F: Fingerprint> {
-    table: Placed<F, FuseGraph>,
+pub struct XorFuse<F: Fingerprint, G: SlotGraph> {
+    table: Placed<F, G>,
     scheme: HashScheme,
 }
 
-/// A [`BinaryFuse`] filter with a false-positive rate of 1 in 256; 9 bits per item.
-pub type BinaryFuse8 = BinaryFuse<u8>;
-/// A [`BinaryFuse`] filter with a false-positive rate of 1 in 65 536; 18 bits per item.
-pub type BinaryFuse16 = BinaryFuse<u16>;
-/// A [`BinaryFuse`] filter with a false-positive rate of 1 in 4.3 billion; 36 bits per item.
-pub type BinaryFuse32 = BinaryFuse<u32>;
-
-impl<F: Fingerprint> BinaryFuse<F> {
+impl<F: Fingerprint, G: SlotGraph> XorFuse<F, G> {
     /// Builds the filter of these items, with all the machine's threads. Duplicates are allowed.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed; [`build`](Self::build) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory. [`BuildError::Unsolvable`] if an
     /// attacker who knew the seed chose items that cannot be built.
+    pub fn from_items<I: Item>(items: impl IntoIterator<Item = I>) -> Result<Self, BuildError> {
+        Self::build(items, HashScheme::random())
+    }
+
+    /// [`from_items`](Self::from_items) with a hash scheme of your choice. A number is the seed of the fast hash.
+    /// Use [`HashScheme::keyed_random`] if untrusted users choose the items.
+    ///
+    /// # Errors
+    /// As [`from_items`](Self::from_items).
     pub fn build<I: Item>(
         items: impl IntoIterator<Item = I>,
         scheme: impl Into<HashScheme>,
@@ -148,14 +145,14 @@ impl<F: Fingerprint> BinaryFuse<F> {
 
     /// Creates a filter from another program's slots.
     pub(crate) fn of_foreign(
-        table: StaticTable<F, ForeignFuse>,
+        table: StaticTable<F, G::Foreign>,
         scheme: HashScheme,
     ) -> Result<Self, BuildError> {
         Ok(Self { table: Placed::foreign(table)?, scheme })
     }
 
     /// Returns its table, if it has another program's slots.
-    pub(crate) const fn foreign(&self) -> Option<&StaticTable<F, ForeignFuse>> {
+    pub(crate) const fn foreign(&self) -> Option<&StaticTable<F, G::Foreign>> {
         self.table.as_foreign()
     }
 
@@ -198,8 +195,8 @@ impl<F: Fingerprint> BinaryFuse<F> {
 
     /// Returns the shape: slots, fingerprints and shards.
     #[must_use]
-    pub fn shape(&self) -> BinaryFuseShape {
-        BinaryFuseShape::of(self.table.places(), self.table.items(), F::BITS)
+    pub fn shape(&self) -> XorFuseShape<G> {
+        XorFuseShape::of(self.table.places(), self.table.items(), F::BITS)
     }
 
     /// Returns the hash scheme.
@@ -263,19 +260,19 @@ impl<F: Fingerprint> BinaryFuse<F> {
     /// Decodes a filter and checks every byte.
     ///
     /// # Errors
-    /// [`DecodeError`] unless `bytes` is an intact encoded `BinaryFuse` with fingerprints of this width.
+    /// [`DecodeError`] unless `bytes` is an intact encoded filter of this kind, with fingerprints of this width.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         codec::decode(bytes)
     }
 }
 
-impl<F: Fingerprint> codec::sealed::Sealed for BinaryFuse<F> {}
+impl<F: Fingerprint, G: SlotGraph> codec::sealed::Sealed for XorFuse<F, G> {}
 
-impl<F: Fingerprint> Storable for BinaryFuse<F> {
-    const KIND: Option<Kind> = Some(Kind::BinaryFuse);
+impl<F: Fingerprint, G: SlotGraph> Storable for XorFuse<F, G> {
+    const KIND: Option<Kind> = Some(G::KIND);
 
     fn header(&self) -> Header {
-        self.table.header(Kind::BinaryFuse, &self.scheme)
+        self.table.header(&self.scheme)
     }
 
     fn parts(&self) -> Parts<'_> {
@@ -285,5 +282,68 @@ impl<F: Fingerprint> Storable for BinaryFuse<F> {
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
         let (table, scheme) = Placed::restore(header, body)?;
         Ok(Self { table, scheme })
+    }
+}
+
+impl<F: Fingerprint, G: SlotGraph> Clone for XorFuse<F, G> {
+    /// Returns an independent copy.
+    ///
+    /// # Panics
+    /// If the system refuses the memory. [`try_clone`](Self::try_clone) returns an error instead.
+    fn clone(&self) -> Self {
+        self.try_clone().unwrap_or_else(|error| panic!("copying a filter: {error}"))
+    }
+}
+
+/// Filters are equal if they have the same hash scheme and the same fingerprints in the same slots, as filters of the
+/// same items with the same scheme and options have. They are then the same bytes when encoded.
+impl<F: Fingerprint, G: SlotGraph> PartialEq for XorFuse<F, G> {
+    fn eq(&self, other: &Self) -> bool {
+        self.scheme == other.scheme && self.table == other.table
+    }
+}
+
+impl<F: Fingerprint, G: SlotGraph> Eq for XorFuse<F, G> {}
+
+/// Builds the filter of these numbers like [`XorFuse::from_items`], with a random seed.
+///
+/// ```
+/// use mayhap::BinaryFuse8;
+///
+/// let keys: Vec<u64> = (0..1_000).collect();
+/// let filter = BinaryFuse8::try_from(&keys)?;
+/// assert!(keys.iter().all(|key| filter.may_contain(key)));
+/// # Ok::<(), mayhap::BuildError>(())
+/// ```
+impl<F: Fingerprint, G: SlotGraph> TryFrom<&[u64]> for XorFuse<F, G> {
+    type Error = BuildError;
+
+    fn try_from(keys: &[u64]) -> Result<Self, BuildError> {
+        Self::from_items(keys)
+    }
+}
+
+/// As from a slice.
+impl<F: Fingerprint, G: SlotGraph> TryFrom<&Vec<u64>> for XorFuse<F, G> {
+    type Error = BuildError;
+
+    fn try_from(keys: &Vec<u64>) -> Result<Self, BuildError> {
+        Self::from_items(keys)
+    }
+}
+
+/// As from a slice.
+impl<F: Fingerprint, G: SlotGraph> TryFrom<Vec<u64>> for XorFuse<F, G> {
+    type Error = BuildError;
+
+    fn try_from(keys: Vec<u64>) -> Result<Self, BuildError> {
+        Self::from_items(keys)
+    }
+}
+
+impl<F: Fingerprint, G: SlotGraph> fmt::Debug for XorFuse<F, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = format!("{:?}", G::KIND);
+        f.debug_struct(&name).field("table", &self.table).field("scheme", &self.scheme).finish()
     }
 }
