@@ -475,14 +475,13 @@ pub mod gcs {
 /// Binary fuse and xor filters whose slots are those of the FastFilter libraries.
 pub mod statics {
     use super::{BuildError, HashScheme, Lines};
-    use crate::binary_fuse::BinaryFuse;
     use crate::item::Item;
     use crate::statics::collect;
     use crate::statics::fingerprint::{self, Fingerprint};
     use crate::statics::foreign::{ForeignFuse, ForeignGraph, ForeignXor};
     use crate::statics::graph::Graph;
     use crate::statics::table::{self, StaticTable};
-    use crate::xor::Xor;
+    use crate::xor_fuse::{BinaryFuse, Xor};
 
     /// Slots in one word.
     #[must_use]
