@@ -1,7 +1,7 @@
 //! The numbered, frozen ways to hash an item.
 
 use std::fmt;
-use std::hash::Hasher as _;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
@@ -61,6 +61,15 @@ impl HashScheme {
         Self::Fast { seed }
     }
 
+    /// The fast scheme with a random seed, which differs from filter to filter. It prevents accidents, not attacks: see
+    /// [`keyed_random`](Self::keyed_random).
+    ///
+    /// The seed comes from the standard library's `RandomState`, which asks the operating system once per thread.
+    #[must_use]
+    pub fn random() -> Self {
+        Self::fast(RandomState::new().build_hasher().finish())
+    }
+
     /// The keyed scheme with the given key, for filters that must share one.
     #[must_use]
     pub const fn keyed(key: SecretKey) -> Self {
@@ -73,6 +82,16 @@ impl HashScheme {
     /// [`BuildError::NoRandomness`] if the system returns no random bytes.
     pub fn keyed_random() -> Result<Self, BuildError> {
         SecretKey::random().map(Self::keyed)
+    }
+
+    /// Checks that a filter with this scheme and count can be given another scheme.
+    ///
+    /// # Panics
+    /// If it holds items, which would be lost, or belongs to another program, whose hash is part of its format.
+    pub(crate) fn check_replaceable<'a>(scheme: impl Into<Option<&'a Self>>, inserted: u64) {
+        assert!(inserted == 0, "the hash of a filter that holds {inserted} items cannot change");
+        let ours = matches!(scheme.into(), None | Some(Self::Fast { .. } | Self::Keyed { .. }));
+        assert!(ours, "the hash of another program's filter cannot change");
     }
 
     /// The number of this scheme in encoded filters.
@@ -116,7 +135,7 @@ fn keyed_hash(key: &SecretKey, bytes: &[u8]) -> ItemHash {
     ItemHash { low: hash.h1, high: hash.h2 }
 }
 
-/// A bare number is the seed of the fast scheme: `Bloom::for_capacity(n, p, 42)`.
+/// A bare number is the seed of the fast scheme: `filter.with_scheme(42)`, `Bloom::for_capacity(n, p, 42)`.
 impl From<u64> for HashScheme {
     fn from(seed: u64) -> Self {
         Self::fast(seed)
