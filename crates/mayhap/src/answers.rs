@@ -111,7 +111,7 @@ impl BatchBits {
 /// ```
 /// use mayhap::{Answers, Bloom};
 ///
-/// let mut seen = Bloom::for_capacity(1_000, 0.001, 0)?;
+/// let mut seen = Bloom::new(1_000, 0.001)?;
 /// seen.insert_batch(&["a", "b"]);
 /// let mut answers = Answers::new();
 /// seen.may_contain_batch(&["a", "x", "b"], &mut answers);
@@ -149,7 +149,7 @@ impl Answers {
 /// ```
 /// use mayhap::{AtomicBloom, NewItems};
 ///
-/// let seen = AtomicBloom::for_capacity(1_000, 0.001, 0)?;
+/// let seen = AtomicBloom::new(1_000, 0.001)?;
 /// let hashes = ["a", "b", "a"].map(|item| seen.hash(item));
 /// let mut new = NewItems::new();
 /// seen.insert_hash_batch_each(&hashes, &mut new);

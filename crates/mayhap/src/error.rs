@@ -174,6 +174,11 @@ pub enum BuildError {
         /// The function it needs.
         needs: &'static str,
     },
+    /// Filters of this kind are built from all items together, so there is no empty one to fill.
+    NeedsItems {
+        /// The kind.
+        kind: Kind,
+    },
     /// Only an even number of blocks can be halved.
     OddBlocks {
         /// The number of blocks.
@@ -284,6 +289,9 @@ impl fmt::Display for BuildError {
                 write!(f, "moves for an insertion must be between 1 and {limit}, got {got}")
             }
             Self::OtherHash { needs } => write!(f, "a filter of this shape needs {needs}"),
+            Self::NeedsItems { kind } => {
+                write!(f, "a {kind} filter is built from all items together and cannot begin empty")
+            }
             Self::OddBlocks { got } => {
                 write!(f, "only an even number of blocks can be halved, got {got}")
             }

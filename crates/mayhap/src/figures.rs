@@ -30,7 +30,7 @@ pub fn load(inserted: u64, capacity: u64) -> f64 {
 /// ```
 /// use mayhap::{Bloom, figures};
 ///
-/// let filter = Bloom::for_capacity(1_000_000, 0.01, 0)?;
+/// let filter = Bloom::new(1_000_000, 0.01)?;
 /// let bits = figures::bits_per(filter.memory_bytes(), filter.capacity()).unwrap();
 /// assert!((9.5..9.7).contains(&bits));
 /// assert_eq!(figures::bits_per(filter.memory_bytes(), filter.inserted()), None);

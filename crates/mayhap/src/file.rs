@@ -9,7 +9,7 @@
 //! # let folder = std::env::temp_dir().join(format!("mayhap-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder)?;
 //! let path = folder.join("seen.mayhap");
-//! let mut seen = Bloom::for_capacity(1_000, 0.01, 0)?;
+//! let mut seen = Bloom::new(1_000, 0.01)?;
 //! seen.insert("a");
 //! file::save(&seen, &path)?;
 //!

@@ -6,10 +6,12 @@ use crate::error::{BuildError, InsertError, MergeError, RemoveError};
 use crate::hash::{HashScheme, ItemHash};
 use crate::item::{Item, ItemEncoding};
 use crate::kind::Kind;
+use crate::membership::{Insert, Membership};
+use crate::sizing;
 use crate::{
     BinaryFuse8, BinaryFuse16, BinaryFuse32, Bitmap, BlockedBloom, Bloom, CountingBloom, Cuckoo, DLeft,
     DualBloom, FingerprintSet, Gcs, GrowableCuckoo, Growing, Quotient, Ribbon, ScalableBloom, ScalableCuckoo,
-    Window, Xor8, Xor16, Xor32,
+    ScalableCuckooShape, Window, Xor8, Xor16, Xor32,
 };
 use crate::{WideBloom, wide};
 
@@ -24,7 +26,7 @@ use crate::{WideBloom, wide};
 /// ```
 /// use mayhap::{Bloom, Filter, Kind};
 ///
-/// let mut seen = Bloom::for_capacity(1_000, 0.01, 0)?;
+/// let mut seen = Bloom::new(1_000, 0.01)?;
 /// seen.insert("ada");
 /// let bytes = seen.encode();
 ///
@@ -58,17 +60,17 @@ pub enum Filter {
     GrowableCuckoo(GrowableCuckoo),
     /// Removals, counts, merging, resizing.
     Quotient(Quotient),
-    /// A static set, fingerprints of 8 bits.
-    Xor8(Xor8),
-    /// A static set, fingerprints of 16 bits.
-    Xor16(Xor16),
-    /// A static set, fingerprints of 32 bits.
-    Xor32(Xor32),
     /// A static set of up to about 16,000 items, fingerprints of 8 bits.
-    BinaryFuse8(BinaryFuse8),
+    Xor8(Xor8),
     /// A static set of up to about 16,000 items, fingerprints of 16 bits.
-    BinaryFuse16(BinaryFuse16),
+    Xor16(Xor16),
     /// A static set of up to about 16,000 items, fingerprints of 32 bits.
+    Xor32(Xor32),
+    /// A static set, small and fast, fingerprints of 8 bits.
+    BinaryFuse8(BinaryFuse8),
+    /// A static set, small and fast, fingerprints of 16 bits.
+    BinaryFuse16(BinaryFuse16),
+    /// A static set, small and fast, fingerprints of 32 bits.
     BinaryFuse32(BinaryFuse32),
     /// The smallest static set in memory.
     Ribbon(Ribbon),
@@ -85,6 +87,9 @@ pub enum Filter {
     /// Practically exact, growing.
     Fingerprints(FingerprintSet),
 }
+
+/// The items that a growable cuckoo filter of [`Filter::for_capacity`] can grow to, as a multiple of its capacity.
+const GROWABLE_TO: u64 = 16;
 
 /// Evaluates the same expression for every kind. The second form has a separate expression for the bitmap, which
 /// hashes nothing. The third form also has one for filters that hash items themselves.
@@ -124,7 +129,137 @@ macro_rules! each {
     };
 }
 
+/// Evaluates the same expression for every kind that accepts items one after the other.
+macro_rules! changing {
+    ($self:expr, $filter:ident => $value:expr) => {
+        match $self {
+            Filter::Bitmap($filter) => $value,
+            Filter::Bloom($filter) => $value,
+            Filter::BlockedBloom($filter) => $value,
+            Filter::CountingBloom($filter) => $value,
+            Filter::DualBloom($filter) => $value,
+            Filter::ScalableBloom($filter) => $value,
+            Filter::DLeft($filter) => $value,
+            Filter::Cuckoo($filter) => $value,
+            Filter::GrowableCuckoo($filter) => $value,
+            Filter::Quotient($filter) => $value,
+            Filter::Window($filter) => $value,
+            Filter::Growing($filter) => $value,
+            #[cfg(feature = "formats")]
+            Filter::WideBloom($filter) => $value,
+            Filter::ScalableCuckoo($filter) => $value,
+            Filter::Fingerprints($filter) => $value,
+            Filter::Xor8(_)
+            | Filter::Xor16(_)
+            | Filter::Xor32(_)
+            | Filter::BinaryFuse8(_)
+            | Filter::BinaryFuse16(_)
+            | Filter::BinaryFuse32(_)
+            | Filter::Ribbon(_)
+            | Filter::Gcs(_) => Err(InsertError::NeverChanges { kind: $self.kind() }),
+        }
+    };
+}
+
 impl Filter {
+    /// Creates an empty filter of this kind for `capacity` items at `target_fpr`.
+    ///
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`for_capacity`](Self::for_capacity) takes any hash scheme.
+    ///
+    /// Some kinds take the numbers in their own way:
+    ///
+    /// | kind | |
+    /// |---|---|
+    /// | [`Kind::Bitmap`] | holds the numbers from 0 to `capacity - 1`, exactly |
+    /// | [`Kind::DualBloom`] | has room for as many removals as insertions |
+    /// | [`Kind::GrowableCuckoo`] | can grow to 16 times `capacity` |
+    /// | [`Kind::Window`] | holds the last `capacity` items |
+    /// | [`Kind::ScalableCuckoo`] | has a rate of its own; a lower `target_fpr` is an error |
+    /// | [`Kind::Fingerprints`] | grows from a kibibyte and is practically exact: both numbers are only checked |
+    ///
+    /// ```
+    /// use mayhap::{Filter, Kind};
+    ///
+    /// let mut seen = Filter::new(Kind::Cuckoo, 1_000, 0.01)?.with_seed(7);
+    /// assert!(seen.insert("ada")? && seen.may_contain("ada"));
+    /// assert!(Filter::new(Kind::Ribbon, 1_000, 0.01).is_err()); // built from all items together
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError::NeedsItems`] for a kind that is built from all items together; otherwise as for that kind.
+    pub fn new(kind: Kind, capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_capacity(kind, capacity, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash. A bitmap does not hash
+    /// and ignores it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn for_capacity(
+        kind: Kind,
+        capacity: u64,
+        target_fpr: f64,
+        scheme: impl Into<HashScheme>,
+    ) -> Result<Self, BuildError> {
+        let scheme = scheme.into();
+        Ok(match kind {
+            Kind::Bitmap => Bitmap::new(capacity)?.into(),
+            Kind::Bloom => Bloom::for_capacity(capacity, target_fpr, scheme)?.into(),
+            Kind::BlockedBloom => BlockedBloom::for_capacity(capacity, target_fpr, scheme)?.into(),
+            Kind::CountingBloom => CountingBloom::for_capacity(capacity, target_fpr, scheme)?.into(),
+            Kind::DualBloom => DualBloom::for_capacity(capacity, capacity, target_fpr, scheme)?.into(),
+            Kind::ScalableBloom => ScalableBloom::for_capacity(capacity, target_fpr, scheme)?.into(),
+            Kind::DLeft => DLeft::for_capacity(capacity, target_fpr, scheme)?.into(),
+            Kind::Cuckoo => Cuckoo::for_capacity(capacity, target_fpr, scheme)?.into(),
+            Kind::GrowableCuckoo => {
+                let largest = capacity.saturating_mul(GROWABLE_TO);
+                GrowableCuckoo::for_growth(capacity, largest, target_fpr, scheme)?.into()
+            }
+            Kind::Quotient => Quotient::for_capacity(capacity, target_fpr, scheme)?.into(),
+            Kind::Window => Window::of_items(capacity, target_fpr, scheme)?.into(),
+            Kind::Growing => Growing::for_capacity(capacity, target_fpr, scheme)?.into(),
+            Kind::ScalableCuckoo => {
+                sizing::check_rate(target_fpr)?;
+                let shape = ScalableCuckooShape::for_capacity(capacity)?;
+                if target_fpr < shape.target_fpr() {
+                    return Err(BuildError::RateTooLow { got: target_fpr, limit: shape.target_fpr() });
+                }
+                ScalableCuckoo::with_shape(shape, scheme)?.into()
+            }
+            Kind::Fingerprints => {
+                sizing::check_rate(target_fpr)?;
+                sizing::check_capacity(capacity)?;
+                FingerprintSet::within(u64::MAX, scheme)?.into()
+            }
+            Kind::Xor | Kind::BinaryFuse | Kind::Ribbon | Kind::Gcs => {
+                return Err(BuildError::NeedsItems { kind });
+            }
+        })
+    }
+
+    pub(crate) fn set_scheme(&mut self, scheme: HashScheme) {
+        match self {
+            Self::Bitmap(_) => {}
+            Self::Bloom(filter) => filter.set_scheme(scheme),
+            Self::BlockedBloom(filter) => filter.set_scheme(scheme),
+            Self::CountingBloom(filter) => filter.set_scheme(scheme),
+            Self::DualBloom(filter) => filter.set_scheme(scheme),
+            Self::ScalableBloom(filter) => filter.set_scheme(scheme),
+            Self::DLeft(filter) => filter.set_scheme(scheme),
+            Self::Cuckoo(filter) => filter.set_scheme(scheme),
+            Self::GrowableCuckoo(filter) => filter.set_scheme(scheme),
+            Self::Quotient(filter) => filter.set_scheme(scheme),
+            Self::Window(filter) => filter.set_scheme(scheme),
+            Self::Growing(filter) => filter.set_scheme(scheme),
+            Self::ScalableCuckoo(filter) => filter.set_scheme(scheme),
+            Self::Fingerprints(filter) => filter.set_scheme(scheme),
+            fixed => panic!("the hash of this {} filter cannot change", fixed.kind()),
+        }
+    }
+
     /// The kind.
     #[must_use]
     pub const fn kind(&self) -> Kind {
@@ -222,31 +357,7 @@ impl Filter {
     /// [encoding](Self::items) for the item. The filter did not change then.
     pub fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         self.check_form(item)?;
-        match self {
-            Self::Bitmap(bitmap) => bitmap.set(index(bitmap, number(item).ok_or(InsertError::NotANumber)?)?),
-            Self::Bloom(filter) => Ok(filter.insert(item)),
-            Self::BlockedBloom(filter) => Ok(filter.insert(item)),
-            Self::CountingBloom(filter) => Ok(filter.insert(item)),
-            Self::DualBloom(filter) => filter.insert(item),
-            Self::ScalableBloom(filter) => filter.insert(item),
-            Self::DLeft(filter) => filter.insert(item),
-            Self::Cuckoo(filter) => filter.insert(item),
-            Self::GrowableCuckoo(filter) => filter.insert(item),
-            Self::Quotient(filter) => filter.insert(item),
-            Self::Growing(filter) => filter.insert(item),
-            Self::ScalableCuckoo(filter) => filter.insert(item),
-            Self::Fingerprints(filter) => filter.insert(item),
-            Self::Window(filter) => Ok(filter.insert(item)),
-            Self::WideBloom(filter) => Ok(filter.insert(item)),
-            Self::Xor8(_)
-            | Self::Xor16(_)
-            | Self::Xor32(_)
-            | Self::BinaryFuse8(_)
-            | Self::BinaryFuse16(_)
-            | Self::BinaryFuse32(_)
-            | Self::Ribbon(_)
-            | Self::Gcs(_) => Err(InsertError::NeverChanges { kind: self.kind() }),
-        }
+        changing!(self, filter => Insert::insert(filter, item))
     }
 
     /// [`insert`](Self::insert) for an item already hashed with this filter's [`scheme`](Self::scheme).
@@ -254,23 +365,7 @@ impl Filter {
     /// # Errors
     /// As [`insert_hash_batch`](Self::insert_hash_batch).
     pub fn insert_hash(&mut self, hash: ItemHash) -> Result<bool, InsertError> {
-        match self {
-            Self::Bitmap(_) => Err(InsertError::NotANumber),
-            Self::Bloom(filter) => Ok(filter.insert_hash(hash)),
-            Self::BlockedBloom(filter) => Ok(filter.insert_hash(hash)),
-            Self::CountingBloom(filter) => Ok(filter.insert_hash(hash)),
-            Self::DualBloom(filter) => filter.insert_hash(hash),
-            Self::ScalableBloom(filter) => filter.insert_hash(hash),
-            Self::DLeft(filter) => filter.insert_hash(hash),
-            Self::Cuckoo(filter) => filter.insert_hash(hash),
-            Self::GrowableCuckoo(filter) => filter.insert_hash(hash),
-            Self::Quotient(filter) => filter.insert_hash(hash),
-            Self::Growing(filter) => filter.insert_hash(hash),
-            Self::ScalableCuckoo(filter) => filter.insert_hash(hash),
-            Self::Fingerprints(filter) => filter.insert_hash(hash),
-            Self::Window(filter) => Ok(filter.insert_hash(hash)),
-            _ => Err(InsertError::NeverChanges { kind: self.kind() }),
-        }
+        changing!(self, filter => Insert::insert_hash(filter, hash))
     }
 
     /// Inserts all `items` and returns how many of them certainly were not members before.
@@ -282,37 +377,7 @@ impl Filter {
             self.insert_batch(&items[..at])?;
             return self.insert(&items[at]).map(u64::from);
         }
-        match self {
-            Self::Bitmap(_) => {
-                let mut new = 0;
-                for item in items {
-                    new += u64::from(self.insert(item)?);
-                }
-                Ok(new)
-            }
-            Self::Bloom(filter) => Ok(filter.insert_batch(items)),
-            Self::BlockedBloom(filter) => Ok(filter.insert_batch(items)),
-            Self::CountingBloom(filter) => Ok(filter.insert_batch(items)),
-            Self::DualBloom(filter) => filter.insert_batch(items),
-            Self::ScalableBloom(filter) => filter.insert_batch(items),
-            Self::DLeft(filter) => filter.insert_batch(items),
-            Self::Cuckoo(filter) => filter.insert_batch(items),
-            Self::GrowableCuckoo(filter) => filter.insert_batch(items),
-            Self::Quotient(filter) => filter.insert_batch(items),
-            Self::Growing(filter) => filter.insert_batch(items),
-            Self::ScalableCuckoo(filter) => filter.insert_batch(items),
-            Self::Fingerprints(filter) => filter.insert_batch(items),
-            Self::Window(filter) => Ok(filter.insert_batch(items)),
-            Self::WideBloom(filter) => Ok(filter.insert_batch(items)),
-            Self::Xor8(_)
-            | Self::Xor16(_)
-            | Self::Xor32(_)
-            | Self::BinaryFuse8(_)
-            | Self::BinaryFuse16(_)
-            | Self::BinaryFuse32(_)
-            | Self::Ribbon(_)
-            | Self::Gcs(_) => Err(InsertError::NeverChanges { kind: self.kind() }),
-        }
+        changing!(self, filter => Insert::insert_batch(filter, items))
     }
 
     /// [`insert_batch`](Self::insert_batch) for items already hashed with this filter's [`scheme`](Self::scheme).
@@ -321,27 +386,7 @@ impl Filter {
     /// As [`insert_batch`](Self::insert_batch). A bitmap returns [`InsertError::NotANumber`], because it holds no hashes.
     /// A `WideBloom` returns [`InsertError::NeverChanges`], because its items have no such hash.
     pub fn insert_hash_batch(&mut self, hashes: &[ItemHash]) -> Result<u64, InsertError> {
-        match self {
-            Self::Bitmap(_) => Err(InsertError::NotANumber),
-            Self::Bloom(filter) => Ok(filter.insert_hash_batch(hashes)),
-            Self::BlockedBloom(filter) => Ok(filter.insert_hash_batch(hashes)),
-            Self::CountingBloom(filter) => Ok(filter.insert_hash_batch(hashes)),
-            Self::DualBloom(filter) => filter.insert_hash_batch(hashes),
-            Self::ScalableBloom(filter) => filter.insert_hash_batch(hashes),
-            Self::DLeft(filter) => filter.insert_hash_batch(hashes),
-            Self::Cuckoo(filter) => filter.insert_hash_batch(hashes),
-            Self::GrowableCuckoo(filter) => filter.insert_hash_batch(hashes),
-            Self::Quotient(filter) => filter.insert_hash_batch(hashes),
-            Self::Growing(filter) => filter.insert_hash_batch(hashes),
-            Self::ScalableCuckoo(filter) => filter.insert_hash_batch(hashes),
-            Self::Window(filter) => Ok(filter.insert_hash_batch(hashes)),
-            Self::Fingerprints(filter) => {
-                let before = filter.inserted();
-                filter.insert_hash_batch(hashes, &mut Answers::new())?;
-                Ok(filter.inserted() - before)
-            }
-            _ => Err(InsertError::NeverChanges { kind: self.kind() }),
-        }
+        changing!(self, filter => Insert::insert_hash_batch(filter, hashes))
     }
 
     /// Removes one copy of `item`. Only remove items that were inserted. `false`: it certainly was not a member.
@@ -497,6 +542,12 @@ impl Filter {
         each!(self, filter => filter.memory_bytes())
     }
 
+    /// The bits of memory per item at capacity: see [`figures`](crate::figures).
+    #[must_use]
+    pub fn bits_per_item(&self) -> f64 {
+        Membership::bits_per_item(self)
+    }
+
     /// The filter as the bytes of a `.mayhap` file.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -523,15 +574,6 @@ pub(crate) fn number<I: Item + ?Sized>(item: &I) -> Option<u64> {
 /// The bit of an item in a bitmap; `None` if the item cannot be a member.
 fn bit<I: Item + ?Sized>(bitmap: &Bitmap, item: &I) -> Option<u64> {
     number(item).and_then(|number| bitmap.index_of(number))
-}
-
-/// The bit that an insertion of a number sets.
-fn index(bitmap: &Bitmap, number: u64) -> Result<u64, InsertError> {
-    bitmap.index_of(number).ok_or(InsertError::OutOfRange {
-        number,
-        first: bitmap.first(),
-        bits: bitmap.len(),
-    })
 }
 
 impl codec::sealed::Sealed for Filter {}

@@ -3,7 +3,7 @@
 //! ```
 //! use mayhap::Bloom;
 //!
-//! let mut seen = Bloom::for_capacity(1_000_000, 0.01, 0)?; // 1.2 MB
+//! let mut seen = Bloom::new(1_000_000, 0.01)?; // 1.2 MB
 //! assert!(seen.insert("https://example.org/"));
 //! assert!(seen.may_contain("https://example.org/"));
 //! # Ok::<(), mayhap::BuildError>(())
@@ -15,11 +15,8 @@
 //! | [`BlockedBloom`] | speed: one cache line per lookup | remove, grow |
 //! | [`AtomicBloom`], [`AtomicBlockedBloom`] | many threads through `&self` | remove, grow |
 //! | [`CountingBloom`] | removing, simply | grow |
-//! | [`DLeft`] | removing and counting in half the memory of a `CountingBloom` | grow |
 //! | [`Cuckoo`] | removing, in little memory; low rates | grow; hold more than a few copies of an item |
-//! | [`GrowableCuckoo`] | removing, and growing up to a known maximum | grow past that |
 //! | [`ScalableCuckoo`] | compatibility with RedisBloom's cuckoo filter: removing, growing table by table | keep its rate while it grows |
-//! | [`DualBloom`] | removing a few items, in little memory | guarantee *no* after a removal |
 //! | [`Quotient`] | removing, counting, merging, doubling, without the items | hold more than 95 % of its slots: it is full then |
 //! | [`ScalableBloom`] | an unknown number of items | remove, merge |
 //! | [`Growing`] | an unknown number of items, removing, and lookups that stay fast | be small: 12 to 32 bits per item at 1 % if it starts at a million items |
@@ -31,7 +28,39 @@
 //! | [`FingerprintSet`] | items of any length, practically exactly, in 9.2 to 10.6 bytes each; fewer with a memory limit | remove |
 //! | [`Bitmap`] | integers from a known range, exactly | hold anything else |
 //!
-//! The filters have one shape. Items are bytes ([`Item`]: text, integers, byte strings). A [`HashScheme`] hashes each
+//! Four kinds are here to be studied, compared, and read from files. For a new program another one is better:
+//!
+//! | kind | for | take instead |
+//! |---|---|---|
+//! | [`DLeft`] | removing and counting in half the memory of a `CountingBloom` | [`Cuckoo`] or [`Quotient`]: faster, in about half the memory |
+//! | [`DualBloom`] | removing a few items, in little memory | [`Cuckoo`]: as small, and *no* stays certain after a removal |
+//! | [`GrowableCuckoo`] | removing, and growing up to a known maximum | [`Growing`], which needs no maximum, or a [`Cuckoo`] of that size |
+//! | `WideBloom` | filters of programs that place items by more than 128 bits | [`Bloom`], if no other program reads the filter |
+//!
+//! # Making one
+//!
+//! `new` draws a random seed, as the standard library does for its sets, so two filters make different mistakes. An empty
+//! filter takes another hash with `with_seed` (every run gives the same answers), `keyed` (clients cannot forge items that
+//! collide) or `with_scheme` (the hash of another filter, to be merged with it):
+//!
+//! ```
+//! use mayhap::{Cuckoo, Growing, Ribbon, ScalableBloom};
+//!
+//! let valid = Cuckoo::new(1_000_000, 0.001)?.keyed()?;
+//! let online = Growing::new(1_000, 0.01)?.with_seed(7);
+//! let seen: ScalableBloom = ["ada", "grace"].into_iter().collect(); // grows; 1 %
+//! let blocked = Ribbon::from_items(["eve", "mallory"], 0.01)?; // static: built from all items together
+//! assert!(seen.clone() == seen && seen.may_contain("ada") && blocked.may_contain("eve"));
+//! # Ok::<(), mayhap::BuildError>(())
+//! ```
+//!
+//! [`Filter`] is a filter of any kind, known at run time. The traits [`Membership`] and [`Insert`] have what all kinds share,
+//! for generic code.
+//!
+//! # In common
+//!
+//! The filters have one shape. Items are bytes ([`Item`]: text, integers, byte strings, tuples, addresses, paths; [`ByHash`]
+//! takes any type with `Hash`). A [`HashScheme`] hashes each
 //! item once, to an [`ItemHash`]. `insert`, `may_contain` and their batches have a `_hash` twin for items that are
 //! already hashed. *Batch* methods overlap their memory loads. There are two exceptions: an [`AtomicScalableBloom`] has
 //! only the `_hash` methods, and a [`Bitmap`] takes numbers through `set` and `get` and hashes nothing.
@@ -45,7 +74,8 @@
 //! [`explain`] shows which bits or slots a lookup reads for one item, and why it gives its answer.
 //!
 //! Features: `file` (on by default) for files and memory maps, `named-hashes` for the hash functions of other systems that come from
-//! other crates, and all of them by name. Filters of Redisson, rbloom and pybloom_live need it.
+//! other crates, and all of them by name (filters of Redisson, rbloom and pybloom_live need it). `serde` serializes all kinds, as the
+//! bytes of a `.mayhap` file; `uuid` makes an [`Item`] of a `Uuid`.
 #![deny(unsafe_code)]
 
 mod answers;
@@ -53,7 +83,9 @@ mod batch;
 mod bitmap;
 mod blocked;
 mod bloom;
+mod choose_hash;
 pub mod codec;
+mod convert;
 mod counting;
 mod cuckoo;
 mod dleft;
@@ -73,6 +105,7 @@ pub mod hash;
 pub mod internals;
 mod item;
 mod kind;
+mod membership;
 mod probe;
 mod quotient;
 mod ribbon;
@@ -80,10 +113,13 @@ mod run_table;
 pub mod say;
 mod scalable;
 mod scalable_cuckoo;
+#[cfg(feature = "serde")]
+mod serialized;
 mod shared;
 mod simd;
 pub mod sizing;
 mod statics;
+mod std_traits;
 mod store;
 mod together;
 mod wide;
@@ -95,6 +131,7 @@ pub use bitmap::Bitmap;
 pub use blocked::{BlockedBloom, BlockedLayout, BlockedPlacement, BlockedShape};
 pub use bloom::{Bloom, BloomShape};
 pub use codec::DecodeError;
+pub use convert::WrongKind;
 pub use counting::{CountingBloom, CountingShape};
 pub use cuckoo::{Cuckoo, CuckooShape, GrowableCuckoo, GrowableCuckooShape};
 pub use dleft::{DLeft, DLeftShape};
@@ -106,8 +143,9 @@ pub use fingerprints::FingerprintSet;
 pub use gcs::{Gcs, GcsBuilder, GcsShape, GcsValues};
 pub use growing::{Growing, GrowingShape};
 pub use hash::{ForeignHash, ForeignScheme, HashScheme, ItemHash, SecretKey, WellMixed};
-pub use item::{EncodedItem, EncodingError, Item, ItemEncoding, ItemValue, UnknownEncoding};
+pub use item::{ByHash, EncodedItem, EncodingError, Item, ItemEncoding, ItemValue, UnknownEncoding};
 pub use kind::Kind;
+pub use membership::{Insert, Membership};
 pub use probe::BloomPlacement;
 pub use quotient::{Quotient, QuotientFingerprint, QuotientShape};
 pub use ribbon::{Ribbon, RibbonShape};

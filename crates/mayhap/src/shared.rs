@@ -22,7 +22,7 @@ use crate::{BlockedBloom, Bloom};
 /// ```
 /// use mayhap::AtomicBloom;
 ///
-/// let seen = AtomicBloom::for_capacity(100_000, 0.01, 0)?;
+/// let seen = AtomicBloom::new(100_000, 0.01)?;
 /// std::thread::scope(|scope| {
 ///     for thread in 0..4_u64 {
 ///         let seen = &seen;
@@ -61,6 +61,7 @@ pub trait Shareable: Sized + crate::codec::sealed::Sealed {
     fn fill(&self) -> f64;
     fn estimated_items(&self) -> u64;
     fn with_inserted(self, inserted: u64) -> Self;
+    fn set_scheme(&mut self, scheme: HashScheme);
     fn try_clone(&self) -> Result<Self, BuildError>;
     /// The false-positive rate by the model after `inserted` items.
     fn expected_fpr_at(&self, inserted: u64) -> f64;
@@ -75,8 +76,18 @@ pub trait Shareable: Sized + crate::codec::sealed::Sealed {
 impl<F: Shareable> Shared<F> {
     /// The smallest filter for `capacity` items at `target_fpr`.
     ///
+    /// The hash is the fast one with a random seed, as in [`Bloom::new`].
+    ///
     /// # Errors
     /// [`BuildError`] for invalid parameters, and if the system refuses the memory.
+    pub fn new(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_capacity(capacity, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -91,6 +102,10 @@ impl<F: Shareable> Shared<F> {
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
     pub fn with_shape(shape: F::Shape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         F::make(shape, scheme.into()).map(Self::from)
+    }
+
+    pub(crate) fn set_scheme(&mut self, scheme: HashScheme) {
+        self.filter.set_scheme(scheme);
     }
 
     /// The hash of `item` for the `_hash` methods.

@@ -86,8 +86,8 @@ fn nothing_is_forgotten_however_it_grows_and_is_cut() {
 #[test]
 fn whole_fingerprints_are_exact_and_batches_are_like_their_items() {
     let mut rng = Rng::new(7);
-    let mut one_by_one = FingerprintSet::new(3).unwrap();
-    let mut in_batches = FingerprintSet::new(3).unwrap();
+    let mut one_by_one = FingerprintSet::new().unwrap().with_seed(3);
+    let mut in_batches = FingerprintSet::new().unwrap().with_seed(3);
     let (mut model, mut answers) = (BTreeSet::new(), Answers::new());
     for _ in 0..2_000 {
         // Small numbers repeat, inside a batch as well.
@@ -173,7 +173,7 @@ fn fingerprints_cut_once_keep_their_rate_when_full() {
 
 #[test]
 fn it_takes_nine_to_ten_and_a_half_bytes_an_item() {
-    let mut set = FingerprintSet::new(0).unwrap();
+    let mut set = FingerprintSet::new().unwrap().with_seed(0);
     for i in 0..600_000_u64 {
         let before = set.memory_bytes();
         assert!(set.insert(&i).unwrap());
@@ -279,8 +279,8 @@ fn items_chosen_to_collide_are_not_lost() {
 
 #[test]
 fn only_whole_fingerprints_of_one_hash_merge() {
-    let mut odd = FingerprintSet::new(1).unwrap();
-    let mut even = FingerprintSet::new(1).unwrap();
+    let mut odd = FingerprintSet::new().unwrap().with_seed(1);
+    let mut even = FingerprintSet::new().unwrap().with_seed(1);
     (0..10_000_u64).for_each(|i| {
         (if i % 2 == 1 { &mut odd } else { &mut even }).insert(&i).unwrap();
         odd.insert(&(i / 4 * 4)).unwrap();
@@ -288,9 +288,12 @@ fn only_whole_fingerprints_of_one_hash_merge() {
     odd.union(&even).unwrap();
     assert_eq!(odd.inserted(), 10_000);
     assert!((0..10_000_u64).all(|i| odd.may_contain(&i)));
-    assert!(matches!(odd.union(&FingerprintSet::new(2).unwrap()), Err(MergeError::HashDiffers { .. })));
+    assert!(matches!(
+        odd.union(&FingerprintSet::new().unwrap().with_seed(2)),
+        Err(MergeError::HashDiffers { .. })
+    ));
     odd.set_memory_limit_bytes(odd.memory_bytes());
-    let mut many = FingerprintSet::new(1).unwrap();
+    let mut many = FingerprintSet::new().unwrap().with_seed(1);
     (0..100_000_u64).for_each(|i| assert!(many.insert(&(i + 20_000)).unwrap()));
     let bytes = odd.encode();
     assert!(matches!(odd.union(&many), Err(MergeError::Unbuildable(BuildError::TooLarge { .. }))));

@@ -209,7 +209,7 @@ fn scalable_cuckoo() -> Vec<u8> {
 
 /// Grown several times, and shortened as often.
 fn fingerprints(cuts: u32) -> Vec<u8> {
-    let mut set = FingerprintSet::new(SEED).unwrap();
+    let mut set = FingerprintSet::new().unwrap().with_seed(SEED);
     (0..MEMBERS).for_each(|i| {
         set.insert(&member(i)).unwrap();
     });

@@ -127,7 +127,7 @@ fn specimens() -> Vec<Specimen> {
         BlockedBloom::decode(&filter.encode()).map(drop)
     };
     let fingerprints = |cuts| {
-        let mut set = FingerprintSet::new(7).unwrap();
+        let mut set = FingerprintSet::new().unwrap().with_seed(7);
         (0..MEMBERS).for_each(|item| {
             set.insert(&item).unwrap();
         });

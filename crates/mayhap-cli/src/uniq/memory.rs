@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn answers_are_joined_at_any_offset() {
-        let mut set = FingerprintSet::new(SCHEME).unwrap();
+        let mut set = FingerprintSet::new().unwrap().with_scheme(SCHEME);
         let hashes: Vec<ItemHash> = (0..500).map(|i| set.hash(&(i * i % 97_u64))).collect();
         let mut plain = Vec::new();
         let (mut judged, mut answers) = (Judged::default(), Answers::new());

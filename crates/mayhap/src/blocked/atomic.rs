@@ -71,6 +71,10 @@ impl Shareable for BlockedBloom {
         Self { inserted, ..self }
     }
 
+    fn set_scheme(&mut self, scheme: HashScheme) {
+        self.set_scheme(scheme);
+    }
+
     fn try_clone(&self) -> Result<Self, BuildError> {
         Self::try_clone(self)
     }

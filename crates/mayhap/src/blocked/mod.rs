@@ -46,7 +46,7 @@ use crate::store::Lines;
 /// ```
 /// use mayhap::{Answers, BlockedBloom};
 ///
-/// let mut seen = BlockedBloom::for_capacity(1_000_000, 0.01, 0)?;
+/// let mut seen = BlockedBloom::new(1_000_000, 0.01)?;
 /// seen.insert_batch(&["a", "b", "c"]);
 /// let mut answers = Answers::new();
 /// seen.may_contain_batch(&["a", "c", "x"], &mut answers);
@@ -97,11 +97,19 @@ const CHUNK: usize = 32;
 impl BlockedBloom {
     /// Creates the smallest filter for `capacity` items at `target_fpr`, in the layout that suits the rate.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`for_capacity`](Self::for_capacity) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
+    pub fn new(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_capacity(capacity, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -117,6 +125,11 @@ impl BlockedBloom {
     /// shape was read from another program's filter and has more probes per line than our filters may have.
     pub fn with_shape(shape: BlockedShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         Self::placed(shape.checked()?, scheme.into(), BlockedPlacement::ours(shape.layout()))
+    }
+
+    pub(crate) fn set_scheme(&mut self, scheme: HashScheme) {
+        assert!(self.placement.suits(&scheme), "{scheme:?} does not suit the placement {:?}", self.placement);
+        self.scheme = scheme;
     }
 
     /// Creates an empty filter with this placement.

@@ -59,6 +59,10 @@ impl Shareable for Bloom {
         Self { inserted, ..self }
     }
 
+    fn set_scheme(&mut self, scheme: HashScheme) {
+        self.set_scheme(scheme);
+    }
+
     fn try_clone(&self) -> Result<Self, BuildError> {
         Self::try_clone(self)
     }

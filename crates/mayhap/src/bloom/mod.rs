@@ -43,7 +43,7 @@ use crate::store::{BitPositions, Bits, BitsMut, Lines, Relocate};
 /// ```
 /// use mayhap::Bloom;
 ///
-/// let mut seen = Bloom::for_capacity(1_000_000, 0.01, 0)?;
+/// let mut seen = Bloom::new(1_000_000, 0.01)?;
 /// assert!(seen.insert("https://example.org/a")); // certainly new
 /// assert!(!seen.insert("https://example.org/a")); // maybe seen before
 /// assert!(seen.may_contain("https://example.org/a"));
@@ -65,13 +65,21 @@ pub struct Bloom {
 const INSERT_CHUNK: usize = 8;
 
 impl Bloom {
-    /// Creates the smallest filter for `capacity` items at `target_fpr`.
+    /// Creates the smallest empty filter for `capacity` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`for_capacity`](Self::for_capacity) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
+    pub fn new(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_capacity(capacity, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -86,6 +94,11 @@ impl Bloom {
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
     pub fn with_shape(shape: BloomShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         Self::placed(shape, scheme.into(), BloomPlacement::Mayhap)
+    }
+
+    pub(crate) fn set_scheme(&mut self, scheme: HashScheme) {
+        assert!(self.placement.suits(&scheme), "{scheme:?} does not suit the placement {:?}", self.placement);
+        self.scheme = scheme;
     }
 
     /// Creates an empty filter that uses another program's placement.

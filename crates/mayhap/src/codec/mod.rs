@@ -80,6 +80,19 @@ impl<'a> Encoding<'a> {
         Self { header: filter.header(), parts: filter.parts() }
     }
 
+    /// Would both be written as the same bytes? Neither is sealed.
+    fn same_as(&self, other: &Self) -> bool {
+        self.header.to_bytes() == other.header.to_bytes()
+            && match (&self.parts, &other.parts) {
+                (Parts::Words(ours), Parts::Words(theirs)) => ours.same_as(*theirs),
+                (Parts::Filters(ours), Parts::Filters(theirs)) => {
+                    ours.len() == theirs.len()
+                        && ours.iter().zip(theirs).all(|(ours, theirs)| ours.same_as(theirs))
+                }
+                _ => false,
+            }
+    }
+
     /// Completes the header with the length and the checksum of the payload.
     fn seal(mut self) -> Self {
         match &mut self.parts {
@@ -122,6 +135,11 @@ pub(crate) fn encode<F: Storable>(filter: &F) -> Vec<u8> {
     // Writing to a vector cannot fail.
     let _ = encoding.write(&mut bytes);
     bytes
+}
+
+/// Would both filters be encoded as the same bytes? Stops at the first difference.
+pub(crate) fn same<F: Storable>(one: &F, other: &F) -> bool {
+    Encoding::of(one).same_as(&Encoding::of(other))
 }
 
 /// Writes the encoded filter to `out` without copying it first.

@@ -18,6 +18,22 @@ pub trait Payload {
 
     /// Appends `count` bytes of the words, starting at byte `at`; fewer if the words end before that.
     fn append_to(&self, at: usize, count: usize, out: &mut Vec<u8>);
+
+    /// Are these the same words as `other`?
+    fn same_as(&self, other: &dyn Payload) -> bool {
+        /// Bytes compared at a time.
+        const CHUNK: usize = 64 << 10;
+        let bytes = self.payload_bytes();
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        bytes == other.payload_bytes()
+            && (0..bytes).step_by(CHUNK).all(|at| {
+                ours.clear();
+                theirs.clear();
+                self.append_to(at as usize, CHUNK, &mut ours);
+                other.append_to(at as usize, CHUNK, &mut theirs);
+                ours == theirs
+            })
+    }
 }
 
 impl Payload for Lines {

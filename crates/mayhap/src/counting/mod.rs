@@ -50,7 +50,7 @@ use crate::store::Lines;
 /// ```
 /// use mayhap::CountingBloom;
 ///
-/// let mut online = CountingBloom::for_capacity(1_000_000, 0.01, 0)?;
+/// let mut online = CountingBloom::new(1_000_000, 0.01)?;
 /// assert!(online.insert("ada")); // certainly new
 /// assert!(!online.insert("ada")); // a second copy
 /// assert_eq!(online.count_estimate("ada"), 2);
@@ -76,11 +76,19 @@ pub struct CountingBloom {
 impl CountingBloom {
     /// Creates the smallest filter for `capacity` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`for_capacity`](Self::for_capacity) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
+    pub fn new(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_capacity(capacity, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -96,6 +104,10 @@ impl CountingBloom {
     pub fn with_shape(shape: CountingShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         let counters = Lines::zeroed(shape.lines())?;
         Ok(Self { shape, scheme: scheme.into(), counters, inserted: 0, occupied: 0, overflows: 0 })
+    }
+
+    pub(crate) const fn set_scheme(&mut self, scheme: HashScheme) {
+        self.scheme = scheme;
     }
 
     /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.

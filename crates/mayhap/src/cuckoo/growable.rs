@@ -11,6 +11,9 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
 
+/// **Take a [`Growing`](crate::Growing) instead**, which needs no largest capacity in advance, or a
+/// [`Cuckoo`](crate::Cuckoo) of that capacity.
+///
 /// A cuckoo filter that doubles when it is full, without needing the items again, up to a capacity chosen in
 /// advance.
 ///
@@ -40,7 +43,7 @@ use crate::kind::Kind;
 /// ```
 /// use mayhap::GrowableCuckoo;
 ///
-/// let mut seen = GrowableCuckoo::for_growth(1_000, 1_000_000, 0.01, 0)?;
+/// let mut seen = GrowableCuckoo::new(1_000, 1_000_000, 0.01)?.with_seed(0);
 /// for item in 0..10_000_u64 {
 ///     seen.insert(&item)?;
 /// }
@@ -65,11 +68,19 @@ impl GrowableCuckoo {
     /// Creates a filter with room for `initial_capacity` items that can grow to `largest_capacity` items,
     /// always at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`for_growth`](Self::for_growth) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
+    pub fn new(initial_capacity: u64, largest_capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_growth(initial_capacity, largest_capacity, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn for_growth(
         initial_capacity: u64,
         largest_capacity: u64,
@@ -89,6 +100,10 @@ impl GrowableCuckoo {
     pub fn with_shape(shape: GrowableCuckooShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         let table = CuckooTable::new(shape.placement(0), shape.layout(0))?;
         Ok(Self { shape, scheme: scheme.into(), doublings: 0, capacity_now: shape.capacity_after(0), table })
+    }
+
+    pub(crate) const fn set_scheme(&mut self, scheme: HashScheme) {
+        self.scheme = scheme;
     }
 
     /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.

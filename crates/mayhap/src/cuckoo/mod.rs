@@ -55,7 +55,7 @@ use crate::kind::Kind;
 /// ```
 /// use mayhap::Cuckoo;
 ///
-/// let mut online = Cuckoo::for_capacity(1_000_000, 0.01, 0)?;
+/// let mut online = Cuckoo::new(1_000_000, 0.01)?;
 /// assert!(online.insert("ada")?); // certainly new
 /// assert!(!online.insert("ada")?); // a second copy
 /// assert_eq!(online.count("ada"), 2);
@@ -77,11 +77,19 @@ pub struct Cuckoo {
 impl Cuckoo {
     /// Creates the smallest filter for `capacity` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`for_capacity`](Self::for_capacity) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
+    pub fn new(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_capacity(capacity, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -96,6 +104,10 @@ impl Cuckoo {
     /// [`BuildError::OutOfMemory`] if the system refuses the memory.
     pub fn with_shape(shape: CuckooShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         Ok(Self { shape, scheme: scheme.into(), table: CuckooTable::new(shape.placement(), shape.layout())? })
+    }
+
+    pub(crate) const fn set_scheme(&mut self, scheme: HashScheme) {
+        self.scheme = scheme;
     }
 
     /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.
@@ -214,7 +226,7 @@ impl Cuckoo {
     /// use std::collections::BTreeSet;
     ///
     /// let mut store = BTreeSet::from(["coupon-1"]);
-    /// let mut filter = Cuckoo::for_capacity(100, 0.01, 0)?;
+    /// let mut filter = Cuckoo::new(100, 0.01)?;
     /// filter.insert("coupon-1")?;
     /// assert!(filter.remove_verified("coupon-1", || store.remove("coupon-1")));
     /// assert!(!filter.remove_verified("coupon-1", || store.remove("coupon-1"))); // redeemed already

@@ -24,6 +24,9 @@ use crate::simd::prefetch_words;
 use crate::sizing::dleft::{self, MAX_COPIES, MAX_SLOTS, SLOTS, TABLES};
 use crate::store::Lines;
 
+/// **Take a [`Cuckoo`](crate::Cuckoo) or a [`Quotient`](crate::Quotient) instead**: both are faster, in about half the
+/// memory.
+///
 /// A filter that removes and counts in less than half of a [`CountingBloom`](crate::CountingBloom)'s memory:
 /// a table of short fingerprints.
 ///
@@ -60,7 +63,7 @@ use crate::store::Lines;
 /// ```
 /// use mayhap::DLeft;
 ///
-/// let mut online = DLeft::for_capacity(1_000_000, 0.01, 0)?;
+/// let mut online = DLeft::new(1_000_000, 0.01)?;
 /// assert!(online.insert("ada")?); // certainly new
 /// assert!(!online.insert("ada")?); // a second copy
 /// assert_eq!(online.count_estimate("ada"), 2);
@@ -106,11 +109,19 @@ use by_words;
 impl DLeft {
     /// Creates the smallest filter for `capacity` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items: with a known seed they can fill four buckets on purpose.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`for_capacity`](Self::for_capacity) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
+    pub fn new(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_capacity(capacity, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -126,6 +137,10 @@ impl DLeft {
     pub fn with_shape(shape: DLeftShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         let (tables, scheme) = (Lines::zeroed(shape.lines())?, scheme.into());
         Ok(Self { shape, scheme, tables, inserted: 0, occupied: 0, distinct: 0, saturated: 0, overflows: 0 })
+    }
+
+    pub(crate) const fn set_scheme(&mut self, scheme: HashScheme) {
+        self.scheme = scheme;
     }
 
     /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.

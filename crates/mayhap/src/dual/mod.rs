@@ -15,6 +15,8 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
 
+/// **Take a [`Cuckoo`](crate::Cuckoo) instead**: as small, faster, and its *no* stays certain after removals.
+///
 /// A Bloom filter with deletions by a second filter: one [`Bloom`] of inserted items, one of removed items.
 ///
 /// * **no is certain only before the first removal.** Every removal may hide a member, because the filter of
@@ -46,7 +48,7 @@ use crate::kind::Kind;
 /// ```
 /// use mayhap::{DualAnswer, DualBloom};
 ///
-/// let mut users = DualBloom::for_capacity(1_000_000, 10_000, 0.001, 0)?;
+/// let mut users = DualBloom::new(1_000_000, 10_000, 0.001)?;
 /// assert_eq!(users.insert("ada"), Ok(true));
 /// assert_eq!(users.lookup("ada"), DualAnswer::Present);
 /// assert!(users.remove("ada"));
@@ -82,11 +84,20 @@ impl DualBloom {
     /// Creates the smallest filter for `capacity` insertions and `removals` removals. `target_fpr` limits
     /// both the false-positive rate and the share of members that are hidden.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items. [`DualShape::for_rates`] sets the two rates separately.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`for_capacity`](Self::for_capacity) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
+    pub fn new(capacity: u64, removals: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_capacity(capacity, removals, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    /// [`DualShape::for_rates`] sets the two rates separately.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn for_capacity(
         capacity: u64,
         removals: u64,
@@ -105,6 +116,12 @@ impl DualBloom {
         let added = Bloom::with_shape(*shape.added(), scheme)?;
         let removed = Bloom::with_shape(*shape.removed(), scheme)?;
         Ok(Self { shape, added, removed, inserted: 0 })
+    }
+
+    pub(crate) fn set_scheme(&mut self, scheme: HashScheme) {
+        HashScheme::check_replaceable(self.removed.scheme(), self.removed.inserted());
+        self.added.set_scheme(scheme);
+        self.removed.set_scheme(scheme);
     }
 
     /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.

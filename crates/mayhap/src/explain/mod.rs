@@ -3,7 +3,7 @@
 //! ```
 //! use mayhap::{Bloom, Filter, explain::Lookup};
 //!
-//! let mut seen = Bloom::for_capacity(1_000, 0.01, 0)?;
+//! let mut seen = Bloom::new(1_000, 0.01)?.with_seed(0);
 //! seen.insert("ada");
 //! let seen = Filter::Bloom(seen);
 //!

@@ -11,7 +11,7 @@ impl Explanation {
     /// The answer and the reason for it, in one sentence.
     ///
     /// ```
-    /// # let seen = mayhap::Bloom::for_capacity(1_000, 0.01, 0)?;
+    /// # let seen = mayhap::Bloom::new(1_000, 0.01)?.with_seed(0);
     /// # let seen = mayhap::Filter::Bloom(seen);
     /// assert_eq!(seen.explain("ada").reason(), "no: bit 1 of 6, position 3,968, is clear");
     /// # Ok::<(), mayhap::BuildError>(())

@@ -53,7 +53,7 @@ impl fmt::Display for Change {
 /// # let folder = std::env::temp_dir().join(format!("mayhap-doc-backing-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder)?;
 /// # let path = folder.join("seen.mayhap");
-/// # file::save(&Bloom::for_capacity(1_000, 0.01, 0)?, &path)?;
+/// # file::save(&Bloom::new(1_000, 0.01)?, &path)?;
 /// file::survive_truncation()?; // a truncated file is an error, and does not end the process
 /// let (seen, backing) = file::open_backed::<Bloom>(&path)?;
 /// let answer = seen.may_contain("a");

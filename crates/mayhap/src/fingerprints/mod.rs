@@ -37,7 +37,7 @@ use table::{HALF_BITS, LinePut, LineTable, Width, not_zero};
 /// ```
 /// use mayhap::FingerprintSet;
 ///
-/// let mut seen = FingerprintSet::within(1 << 20, 0)?; // a mebibyte
+/// let mut seen = FingerprintSet::within(1 << 20, HashScheme::random())?; // a mebibyte
 /// assert!(seen.insert("https://example.org/")?); // certainly new
 /// assert!(!seen.insert("https://example.org/")?);
 /// assert_eq!(seen.capacity(), 122_880); // with 64 bits each
@@ -76,17 +76,20 @@ const FULL_QUARTER_RATE: f64 = 8e-4;
 impl FingerprintSet {
     /// Creates an empty set that grows while the system grants memory.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) takes a secret key, and [`with_scheme`](Self::with_scheme) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the first kibibyte.
-    pub fn new(scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
-        Self::within(u64::MAX, scheme)
+    pub fn new() -> Result<Self, BuildError> {
+        Self::within(u64::MAX, HashScheme::random())
     }
 
     /// Creates an empty set that takes at most `limit_bytes` for its fingerprints. When they are used up,
     /// inserts return [`InsertError::CannotGrow`].
+    ///
+    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
+    /// choose the items.
     ///
     /// # Errors
     /// [`BuildError::TooLarge`] for a limit below a kibibyte, which the smallest set takes.
@@ -94,6 +97,10 @@ impl FingerprintSet {
         crate::sizing::check_memory((FIRST_LINES * LINE_BYTES) as u64, limit_bytes)?;
         let lines = Lines::zeroed(FIRST_LINES)?;
         Ok(Self { scheme: scheme.into(), width: Width::Whole, lines, inserted: 0, limit_bytes })
+    }
+
+    pub(crate) const fn set_scheme(&mut self, scheme: HashScheme) {
+        self.scheme = scheme;
     }
 
     /// Returns the hash of `item` for the `_hash` methods of this set and of filters with the same scheme.

@@ -62,7 +62,7 @@ use crate::store::{LINE_BYTES, Lines, WORDS_PER_LINE};
 /// ```
 /// use mayhap::Gcs;
 ///
-/// let revoked = Gcs::build(["serial 17", "serial 23", "serial 99"], 0.001, 0)?;
+/// let revoked = Gcs::from_items(["serial 17", "serial 23", "serial 99"], 0.001)?;
 /// assert!(revoked.may_contain("serial 23"));
 /// assert!(!revoked.may_contain("serial 24"));
 /// assert_eq!(revoked.inserted(), 3);
@@ -88,12 +88,23 @@ impl Gcs {
     /// Builds the set of `items` with a false-positive rate of at most `target_fpr`. Duplicates and an empty
     /// set are allowed.
     ///
-    /// Building takes 8 bytes per item in addition to the set itself. A number as `scheme` is the seed of the
-    /// fast hash. Use [`HashScheme::keyed_random`] if untrusted users choose the items.
+    /// Building takes 8 bytes per item in addition to the set itself. The hash is the fast one with a random seed; [`build`](Self::build) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if the rate is out of range, there are too many items, or the system refuses the
     /// memory.
+    pub fn from_items<I: Item>(
+        items: impl IntoIterator<Item = I>,
+        target_fpr: f64,
+    ) -> Result<Self, BuildError> {
+        Self::build(items, target_fpr, HashScheme::random())
+    }
+
+    /// [`from_items`](Self::from_items) with a hash scheme of your choice. A number is the seed of the fast hash; use
+    /// [`HashScheme::keyed_random`] if untrusted users choose the items.
+    ///
+    /// # Errors
+    /// As [`from_items`](Self::from_items).
     pub fn build<I: Item>(
         items: impl IntoIterator<Item = I>,
         target_fpr: f64,

@@ -55,7 +55,7 @@ use crate::store::LINE_BYTES;
 /// ```
 /// use mayhap::Growing;
 ///
-/// let mut online = Growing::for_capacity(1_000, 0.01, 0)?;
+/// let mut online = Growing::new(1_000, 0.01)?.with_seed(0);
 /// for id in 0..100_000_u64 {
 ///     online.insert(&id)?;
 /// }
@@ -123,11 +123,19 @@ const MAX_COPIES: u64 = 255;
 impl Growing {
     /// Creates a filter with initial room for `capacity` items, which keeps `target_fpr` after any growth.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`for_capacity`](Self::for_capacity) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
+    pub fn new(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_capacity(capacity, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -145,6 +153,10 @@ impl Growing {
         let table = RunTable::with_homes(shape.homes(), fingerprint_bits + 1)?;
         let scheme = scheme.into();
         Ok(Self { shape, scheme, table, fingerprint_bits, doublings: 0, inserted: 0, lengths: NO_SLOTS })
+    }
+
+    pub(crate) const fn set_scheme(&mut self, scheme: HashScheme) {
+        self.scheme = scheme;
     }
 
     /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.

@@ -81,6 +81,16 @@ impl HashScheme {
         SecretKey::random().map(Self::keyed)
     }
 
+    /// Checks that a filter with this scheme and count can be given another scheme.
+    ///
+    /// # Panics
+    /// If it holds items, which would be lost, or belongs to another program, whose hash is part of its format.
+    pub(crate) fn check_replaceable<'a>(scheme: impl Into<Option<&'a Self>>, inserted: u64) {
+        assert!(inserted == 0, "the hash of a filter that holds {inserted} items cannot change");
+        let ours = matches!(scheme.into(), None | Some(Self::Fast { .. } | Self::Keyed { .. }));
+        assert!(ours, "the hash of another program's filter cannot change");
+    }
+
     /// The number of this scheme in encoded filters.
     #[must_use]
     pub const fn number(&self) -> u16 {
@@ -120,7 +130,7 @@ fn keyed_hash(key: &SecretKey, bytes: &[u8]) -> ItemHash {
     ItemHash { low: hash.h1, high: hash.h2 }
 }
 
-/// A bare number is the seed of the fast scheme: `Bloom::for_capacity(n, p, 42)`.
+/// A bare number is the seed of the fast scheme: `filter.with_scheme(42)`, `Bloom::for_capacity(n, p, 42)`.
 impl From<u64> for HashScheme {
     fn from(seed: u64) -> Self {
         Self::fast(seed)

@@ -53,7 +53,7 @@ use crate::sizing::quotient;
 /// ```
 /// use mayhap::Quotient;
 ///
-/// let mut words = Quotient::for_capacity(100_000, 0.001, 0)?;
+/// let mut words = Quotient::new(100_000, 0.001)?;
 /// assert!(words.insert("whale")?); // certainly new
 /// assert!(!words.insert("whale")?); // a second copy
 /// assert_eq!(words.count("whale"), 2);
@@ -96,11 +96,19 @@ pub struct QuotientFingerprint {
 impl Quotient {
     /// Creates the smallest filter for `capacity` different items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`for_capacity`](Self::for_capacity) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
+    pub fn new(capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_capacity(capacity, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn for_capacity(
         capacity: u64,
         target_fpr: f64,
@@ -116,6 +124,10 @@ impl Quotient {
     pub fn with_shape(shape: QuotientShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         let table = RunTable::with_homes(shape.homes(), shape.remainder_bits())?;
         Ok(Self { shape, scheme: scheme.into(), table, inserted: 0, distinct: 0 })
+    }
+
+    pub(crate) const fn set_scheme(&mut self, scheme: HashScheme) {
+        self.scheme = scheme;
     }
 
     /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.

@@ -54,10 +54,10 @@ use crate::store::{LINE_BYTES, Lines, WORDS_PER_LINE};
 /// ```
 /// use mayhap::Ribbon;
 ///
-/// let blocked = Ribbon::build(["eve", "mallory", "eve"], 0.001, 0)?;
+/// let blocked = Ribbon::from_items(["eve", "mallory", "eve"], 0.001)?;
 /// assert!(blocked.may_contain("eve") && blocked.may_contain("mallory"));
 /// assert_eq!(blocked.inserted(), 2); // duplicates do not count
-/// let empty = Ribbon::build::<&str>([], 0.001, 0)?;
+/// let empty = Ribbon::from_items::<&str>([], 0.001)?;
 /// assert!(!empty.may_contain("eve"));
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
@@ -77,12 +77,23 @@ pub struct Ribbon {
 impl Ribbon {
     /// Builds the filter of these items, in any order. Duplicates and an empty set are allowed.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed; [`build`](Self::build) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if the rate is out of range or too low for this number of items, or the system refuses
     /// the memory. [`BuildError::Unsolvable`] if the items were chosen to make it fail.
+    pub fn from_items<I: Item>(
+        items: impl IntoIterator<Item = I>,
+        target_fpr: f64,
+    ) -> Result<Self, BuildError> {
+        Self::build(items, target_fpr, HashScheme::random())
+    }
+
+    /// [`from_items`](Self::from_items) with a hash scheme of your choice. A number is the seed of the fast hash; use
+    /// [`HashScheme::keyed_random`] if untrusted users choose the items.
+    ///
+    /// # Errors
+    /// As [`from_items`](Self::from_items).
     pub fn build<I: Item>(
         items: impl IntoIterator<Item = I>,
         target_fpr: f64,

@@ -22,7 +22,7 @@ use crate::together::{Layer, Room, insert_one, insert_word};
 /// ```
 /// use mayhap::{AtomicScalableBloom, NewItems, ScalableBloom};
 ///
-/// let mut seen = AtomicScalableBloom::from(ScalableBloom::for_capacity(2, 0.01, 0)?);
+/// let mut seen = AtomicScalableBloom::from(ScalableBloom::new(2, 0.01)?.with_seed(0));
 /// let hashes = ["a", "b", "c"].map(|item| seen.hash(item));
 /// let mut new = NewItems::new();
 /// assert_eq!(seen.insert_hash_batch(&hashes, &mut new), 2); // the third needs a new layer

@@ -50,7 +50,7 @@ use crate::store::{Relocate, relocate_vec};
 /// ```
 /// use mayhap::ScalableBloom;
 ///
-/// let mut seen = ScalableBloom::for_capacity(1_000, 0.01, 0)?;
+/// let mut seen = ScalableBloom::new(1_000, 0.01)?.with_seed(0);
 /// for id in 0..10_000_u64 {
 ///     seen.insert(&id)?;
 /// }
@@ -102,11 +102,19 @@ impl ScalableBloom {
     /// Creates a filter with initial room for `initial_capacity` items, which keeps `target_fpr` after any
     /// growth.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`for_capacity`](Self::for_capacity) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
+    pub fn new(initial_capacity: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::for_capacity(initial_capacity, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn for_capacity(
         initial_capacity: u64,
         target_fpr: f64,
@@ -127,6 +135,13 @@ impl ScalableBloom {
         }
         let first = Bloom::placed(shape.layer(0)?, scheme, shape.placement())?;
         Ok(Self { shape, scheme, layers: vec![first] })
+    }
+
+    pub(crate) fn set_scheme(&mut self, scheme: HashScheme) {
+        let placement = self.shape.placement();
+        assert!(placement.suits(&scheme), "{scheme:?} does not suit the placement {placement:?}");
+        self.scheme = scheme;
+        self.layers.iter_mut().for_each(|layer| layer.set_scheme(scheme));
     }
 
     /// Creates a filter of these layers of another program. There is at least one.

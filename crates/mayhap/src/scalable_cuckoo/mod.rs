@@ -44,7 +44,7 @@ use crate::store::Relocate;
 /// ```
 /// use mayhap::ScalableCuckoo;
 ///
-/// let mut online = ScalableCuckoo::for_capacity(1_000, 0)?;
+/// let mut online = ScalableCuckoo::new(1_000)?.with_seed(0);
 /// assert!(online.insert("ada")?); // certainly new
 /// assert!(!online.insert("ada")?); // a second copy
 /// assert!(!online.insert_unique("ada")?); // not inserted again
@@ -78,11 +78,19 @@ impl ScalableCuckoo {
     /// Creates a filter whose first table is for about `capacity` items; see
     /// [`ScalableCuckooShape::for_capacity`].
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`for_capacity`](Self::for_capacity) takes any hash scheme.
     ///
     /// # Errors
-    /// [`BuildError`] if `capacity` is 0 or above the limit, or the system refuses the memory.
+    /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
+    pub fn new(capacity: u64) -> Result<Self, BuildError> {
+        Self::for_capacity(capacity, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn for_capacity(capacity: u64, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         Self::with_shape(ScalableCuckooShape::for_capacity(capacity)?, scheme)
     }
@@ -94,6 +102,10 @@ impl ScalableCuckoo {
     pub fn with_shape(shape: ScalableCuckooShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         let (shape, tables) = (shape.settled(), CuckooTables::new(&shape, 1)?);
         Ok(Self { shape, scheme: scheme.into(), tables, inserted: 0, removed: 0 })
+    }
+
+    pub(crate) const fn set_scheme(&mut self, scheme: HashScheme) {
+        self.scheme = scheme;
     }
 
     /// Creates a filter with empty tables and these counts, for another program to fill the slots.

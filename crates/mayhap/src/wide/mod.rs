@@ -20,6 +20,8 @@ use crate::kind::Kind;
 use crate::sizing::{classic, counted};
 use crate::store::Lines;
 
+/// **Take a [`Bloom`](crate::Bloom) instead**, unless another program reads or wrote the filter: this one is slower.
+///
 /// A classic Bloom filter of a program that places items with more bits than an [`ItemHash`](crate::ItemHash)
 /// has.
 ///

@@ -63,13 +63,13 @@ use crate::store::Lines;
 /// ```
 ///
 /// ```
-/// use mayhap::Window;
+/// use mayhap::{HashScheme, Window};
 ///
-/// let mut recent = Window::of_items(1_000, 0.01, 0)?; // the last thousand
+/// let mut recent = Window::new(1_000, 0.01)?; // the last thousand
 /// assert!(recent.insert("event 17")); // certainly not seen recently
 /// assert!(!recent.insert("event 17"));
 ///
-/// let mut hour = Window::of_time(3_600, 100_000, 0.001, 0)?; // the last hour, in seconds
+/// let mut hour = Window::of_time(3_600, 100_000, 0.001, HashScheme::random())?; // the last hour, in seconds
 /// hour.insert_at("login ada", 1_000);
 /// assert!(hour.may_contain_at("login ada", 4_600));
 /// assert!(!hour.may_contain_at("login ada", 1_000 + 2 * 3_600));
@@ -112,11 +112,19 @@ pub struct Generation {
 impl Window {
     /// Creates a window of the last `window_items` items at `target_fpr`.
     ///
-    /// A number as `scheme` is the seed of the fast hash. Use [`HashScheme::keyed_random`] if untrusted users
-    /// choose the items.
+    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// [`keyed`](Self::keyed) draws a secret key, and [`of_items`](Self::of_items) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError`] if a parameter is out of range or the system refuses the memory.
+    pub fn new(window_items: u64, target_fpr: f64) -> Result<Self, BuildError> {
+        Self::of_items(window_items, target_fpr, HashScheme::random())
+    }
+
+    /// [`new`](Self::new) with a hash scheme of your choice. A number is the seed of the fast hash.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
     pub fn of_items(
         window_items: u64,
         target_fpr: f64,
@@ -156,6 +164,10 @@ impl Window {
             alive: u64::MAX,
             found_behind,
         })
+    }
+
+    pub(crate) const fn set_scheme(&mut self, scheme: HashScheme) {
+        self.scheme = scheme;
     }
 
     /// Returns the hash of `item` for the `_hash` methods of this filter and of others with the same scheme.

@@ -1,0 +1,65 @@
+//! What a program written for the crate `xorf` looks like with mayhap: the same steps in the same order, under other
+//! names.
+//!
+//! | `xorf` | mayhap |
+//! |---|---|
+//! | `BinaryFuse8::try_from(&keys)` | `BinaryFuse8::build(&keys, HashScheme::random())` |
+//! | `Xor8::from(&keys)` | `Xor8::build(&keys, HashScheme::random())` |
+//! | keys are `u64`, without duplicates; anything else is hashed before, by a `HashProxy` | keys are any items, duplicates do no harm |
+//! | `filter.contains(&key)` | `filter.may_contain(&key)` |
+//! | `filter.len()` | `filter.memory_bytes()` |
+//!
+//! `cargo run --release -p mayhap --example from_xorf`
+
+use mayhap::{BinaryFuse8, HashScheme, ItemHash, Xor8};
+
+type Error = Box<dyn std::error::Error>;
+
+const SAMPLE_SIZE: u64 = 1_000_000;
+
+/// Random numbers.
+fn keys(seed: u64, count: u64) -> Vec<u64> {
+    (0..count).map(|number| ItemHash::from_unmixed(seed << 32 | number).to_u128() as u64).collect()
+}
+
+fn check(name: &str, contains: impl Fn(&u64) -> bool, bits: f64, non_members: &[u64]) {
+    let false_positives = non_members.iter().filter(|key| contains(key)).count();
+    let rate = false_positives as f64 / non_members.len() as f64;
+    println!("{name}: {bits:.2} bits per key, {:.3} % false positives", rate * 100.0);
+    assert!(bits < 9.9, "about as small as possible");
+    // One in 256.
+    assert!((0.0035..0.0043).contains(&rate), "{rate}");
+}
+
+fn main() -> Result<(), Error> {
+    let keys_inside = keys(1, SAMPLE_SIZE);
+    let keys_outside = keys(2, SAMPLE_SIZE);
+
+    let filter = BinaryFuse8::build(&keys_inside, HashScheme::random())?;
+    for key in &keys_inside {
+        assert!(filter.may_contain(key)); // no false negatives
+    }
+    check("BinaryFuse8", |key| filter.may_contain(key), filter.bits_per_item(), &keys_outside);
+
+    let filter = Xor8::build(&keys_inside, HashScheme::random())?;
+    for key in &keys_inside {
+        assert!(filter.may_contain(key));
+    }
+    check("Xor8", |key| filter.may_contain(key), filter.bits_per_item(), &keys_outside);
+
+    // No proxy for other keys.
+    let fruits = ["apple", "banana", "tangerine", "watermelon"];
+    let filter = Xor8::build(fruits, HashScheme::random())?;
+    for fruit in fruits {
+        assert!(filter.may_contain(fruit));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_step_works() {
+        super::main().unwrap();
+    }
+}

@@ -1,0 +1,59 @@
+//! `Serialize` and `Deserialize` for all kinds, as the bytes of a `.mayhap` file.
+//!
+//! A filter is one byte string: every byte is checked on the way in, as from a file, and a serialized filter can be written
+//! to a file as it is. Formats without byte strings (JSON) write an array of numbers, which takes several times as much.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+use crate::codec::{self, Storable};
+use crate::membership::every_kind;
+
+/// Bytes that are reserved before the first one of a sequence has come.
+const MOST_RESERVED: usize = 1 << 20;
+
+struct Encoded<F>(PhantomData<F>);
+
+impl<'de, F: Storable> Visitor<'de> for Encoded<F> {
+    type Value = F;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the bytes of an encoded filter")
+    }
+
+    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<F, E> {
+        codec::decode(bytes).map_err(E::custom)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<F, A::Error> {
+        let mut bytes = Vec::with_capacity(numbers.size_hint().unwrap_or(0).min(MOST_RESERVED));
+        while let Some(byte) = numbers.next_element()? {
+            bytes.push(byte);
+        }
+        self.visit_bytes(&bytes)
+    }
+}
+
+macro_rules! impl_serde {
+    ($($variant:ident $filter:ident $kind:ident),* $(,)?) => {$(
+        /// As the bytes of a `.mayhap` file.
+        impl Serialize for crate::$filter {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_bytes(&codec::encode(self))
+            }
+        }
+
+        /// From the bytes of a `.mayhap` file, which are all checked.
+        impl<'de> Deserialize<'de> for crate::$filter {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_bytes(Encoded(PhantomData))
+            }
+        }
+    )*};
+}
+
+every_kind!(impl_serde);
+impl_serde!(Filter Filter Filter);
