@@ -74,7 +74,6 @@ macro_rules! impl_type_name {
         const fn type_name(filter: &Filter) -> &'static str {
             match filter {
                 Filter::Bitmap(_) => "Bitmap",
-                #[cfg(feature = "formats")]
                 Filter::WideBloom(_) => "WideBloom",
                 $(Filter::$variant(_) => stringify!($filter),)*
             }

@@ -145,7 +145,6 @@ macro_rules! changing {
             Filter::Quotient($filter) => $value,
             Filter::Window($filter) => $value,
             Filter::Growing($filter) => $value,
-            #[cfg(feature = "formats")]
             Filter::WideBloom($filter) => $value,
             Filter::ScalableCuckoo($filter) => $value,
             Filter::Fingerprints($filter) => $value,

@@ -146,8 +146,8 @@ pub trait Insert: Membership {
 }
 
 /// Calls a macro with every kind that hashes its items: its variant of [`Filter`], its type, and its [`Kind`].
-macro_rules! every_hashing_kind {
-    ($write:ident) => {
+macro_rules! every_type_of_its_own {
+    ($write:ident $($more:tt)*) => {
         $write! {
             Bloom Bloom Bloom,
             BlockedBloom BlockedBloom BlockedBloom,
@@ -158,18 +158,28 @@ macro_rules! every_hashing_kind {
             Cuckoo Cuckoo Cuckoo,
             GrowableCuckoo GrowableCuckoo GrowableCuckoo,
             Quotient Quotient Quotient,
-            Xor8 Xor8 Xor,
-            Xor16 Xor16 Xor,
-            Xor32 Xor32 Xor,
-            BinaryFuse8 BinaryFuse8 BinaryFuse,
-            BinaryFuse16 BinaryFuse16 BinaryFuse,
-            BinaryFuse32 BinaryFuse32 BinaryFuse,
             Ribbon Ribbon Ribbon,
             Gcs Gcs Gcs,
             Window Window Window,
             Growing Growing Growing,
             ScalableCuckoo ScalableCuckoo ScalableCuckoo,
             Fingerprints FingerprintSet Fingerprints,
+            $($more)*
+        }
+    };
+}
+
+/// Calls a macro with every kind that hashes its items, as [`every_type_of_its_own`]. The widths of xor and binary fuse
+/// filters are one generic type.
+macro_rules! every_hashing_kind {
+    ($write:ident) => {
+        $crate::membership::every_type_of_its_own! { $write
+            Xor8 Xor8 Xor,
+            Xor16 Xor16 Xor,
+            Xor32 Xor32 Xor,
+            BinaryFuse8 BinaryFuse8 BinaryFuse,
+            BinaryFuse16 BinaryFuse16 BinaryFuse,
+            BinaryFuse32 BinaryFuse32 BinaryFuse,
         }
     };
 }
@@ -179,11 +189,10 @@ macro_rules! every_kind {
     ($write:ident) => {
         $crate::membership::every_hashing_kind!($write);
         $write! { Bitmap Bitmap Bitmap, }
-        #[cfg(feature = "formats")]
         $write! { WideBloom WideBloom Bloom, }
     };
 }
-pub(crate) use {every_hashing_kind, every_kind};
+pub(crate) use {every_hashing_kind, every_kind, every_type_of_its_own};
 
 /// The methods of the same names and results. A method of the type itself comes before one of a trait, so none of these
 /// calls itself.
@@ -334,7 +343,6 @@ impl Membership for Bitmap {
     passed_on!(bytes);
 }
 
-#[cfg(feature = "formats")]
 impl Membership for crate::WideBloom {
     fn kind(&self) -> Kind {
         Kind::Bloom
@@ -487,7 +495,6 @@ impl Insert for Bitmap {
     }
 }
 
-#[cfg(feature = "formats")]
 impl Insert for crate::WideBloom {
     fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError> {
         Ok(self.insert(item))

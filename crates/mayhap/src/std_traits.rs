@@ -10,8 +10,10 @@ use crate::codec;
 use crate::error::BuildError;
 use crate::hash::ItemHash;
 use crate::item::Item;
-use crate::membership::{every_hashing_kind, every_kind};
+use crate::membership::every_type_of_its_own;
+use crate::statics::Fingerprint;
 use crate::store::LINE_BYTES;
+use crate::xor_fuse::{SlotGraph, XorFuse};
 use crate::{Bitmap, FingerprintSet, Insert, ScalableBloom};
 
 /// Items that [`Extend`] inserts together.
@@ -44,8 +46,16 @@ macro_rules! impl_clone {
     )*};
 }
 
-every_kind!(impl_clone);
-impl_clone!(Filter Filter Filter);
+every_type_of_its_own!(impl_clone);
+impl_clone!(Bitmap Bitmap Bitmap, WideBloom WideBloom Bloom, Filter Filter Filter);
+
+/// Like the standard library's collections, this ends the process if the system refuses the memory. `try_clone`
+/// returns an error then.
+impl<F: Fingerprint, G: SlotGraph> Clone for XorFuse<F, G> {
+    fn clone(&self) -> Self {
+        copied(self.try_clone())
+    }
+}
 
 macro_rules! impl_eq {
     ($($variant:ident $filter:ident $kind:ident),* $(,)?) => {$(
@@ -62,10 +72,18 @@ macro_rules! impl_eq {
     )*};
 }
 
-every_hashing_kind!(impl_eq);
-impl_eq!(Filter Filter Filter);
-#[cfg(feature = "formats")]
-impl_eq!(WideBloom WideBloom Bloom);
+every_type_of_its_own!(impl_eq);
+impl_eq!(Filter Filter Filter, WideBloom WideBloom Bloom);
+
+/// Filters are equal if they would be encoded as the same bytes: the same hash scheme, and the same fingerprints in the
+/// same slots. Filters of the same items with the same scheme and options are equal; with random seeds they differ.
+impl<F: Fingerprint, G: SlotGraph> PartialEq for XorFuse<F, G> {
+    fn eq(&self, other: &Self) -> bool {
+        codec::same(self, other)
+    }
+}
+
+impl<F: Fingerprint, G: SlotGraph> Eq for XorFuse<F, G> {}
 
 /// Inserts all items, hashed one batch at a time.
 ///
@@ -127,7 +145,6 @@ impl_extend!(
     FingerprintSet,
 );
 
-#[cfg(feature = "formats")]
 impl_extend!(
     /// Inserts all items.
     WideBloom,
@@ -181,7 +198,6 @@ macro_rules! impl_union {
 }
 
 impl_union!(BlockedBloom, Bloom, CountingBloom, DLeft, DualBloom, Filter, FingerprintSet, Gcs, Quotient);
-#[cfg(feature = "formats")]
 impl_union!(WideBloom);
 
 macro_rules! impl_intersection {
@@ -199,7 +215,6 @@ macro_rules! impl_intersection {
 }
 
 impl_intersection!(Bloom);
-#[cfg(feature = "formats")]
 impl_intersection!(WideBloom);
 
 /// `a |= &b` sets the bits that are set in `b`.

@@ -176,17 +176,6 @@ fn the_hash_of_a_filter_that_holds_items_cannot_change() {
     assert_eq!(cleared.with_seed(1).scheme(), &HashScheme::fast(1));
 }
 
-#[cfg(feature = "formats")]
-#[test]
-fn the_hash_of_another_programs_filter_cannot_change() {
-    use mayhap::ItemEncoding;
-    use mayhap::codec::guava;
-    let empty = b"\x01\x07\0\0\0\x01\0\0\0\0\0\0\0\0";
-    let filter = guava::read(empty, ItemEncoding::Utf8).unwrap();
-    assert_eq!(filter.inserted(), 0);
-    assert!(fails(|| drop(filter.with_seed(7))));
-}
-
 #[test]
 fn static_kinds_and_unkept_promises_are_errors() {
     for kind in [Kind::Xor, Kind::BinaryFuse, Kind::Ribbon, Kind::Gcs] {

@@ -285,26 +285,6 @@ impl<F: Fingerprint, G: SlotGraph> Storable for XorFuse<F, G> {
     }
 }
 
-impl<F: Fingerprint, G: SlotGraph> Clone for XorFuse<F, G> {
-    /// Returns an independent copy.
-    ///
-    /// # Panics
-    /// If the system refuses the memory. [`try_clone`](Self::try_clone) returns an error instead.
-    fn clone(&self) -> Self {
-        self.try_clone().unwrap_or_else(|error| panic!("copying a filter: {error}"))
-    }
-}
-
-/// Filters are equal if they have the same hash scheme and the same fingerprints in the same slots, as filters of the
-/// same items with the same scheme and options have. They are then the same bytes when encoded.
-impl<F: Fingerprint, G: SlotGraph> PartialEq for XorFuse<F, G> {
-    fn eq(&self, other: &Self) -> bool {
-        self.scheme == other.scheme && self.table == other.table
-    }
-}
-
-impl<F: Fingerprint, G: SlotGraph> Eq for XorFuse<F, G> {}
-
 /// Builds the filter of these numbers like [`XorFuse::from_items`], with a random seed.
 ///
 /// ```
