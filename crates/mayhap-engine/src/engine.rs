@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use mayhap_command::mf::{Holder, is_commit};
-use mayhap_command::run::Keyspace as KeyspaceCommand;
+use mayhap_command::traits::Touches;
 use mayhap_command::{
     Batch, Budget, Context, Environment, Limits, Parameters, Refusal, Reply, Request, Run, Scratch, Value,
 };
@@ -566,5 +566,5 @@ fn has_new(reply: &Reply) -> bool {
 }
 
 fn is_flush(request: &Request<'_>) -> bool {
-    matches!(request.command.run, Run::Keyspace(KeyspaceCommand::Flush))
+    request.command.traits.touches == Touches::Everything
 }

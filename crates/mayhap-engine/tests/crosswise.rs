@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use mayhap_command::run::Source;
 use mayhap_command::{
-    Arity, Command, Context, Family, Flags, Limits, Names, Refusal, Reply, Request, Run, Scratch, Slot, Value,
+    Arity, Command, Context, Family, Flags, Limits, Names, Refusal, Reply, Request, Run, Scratch, Slot,
+    Traits, Value,
 };
 use mayhap_engine::{Engine, System};
 use support::{Dice, one, run};
@@ -30,6 +31,7 @@ static LAST: Command = Command {
     syntax: "",
     since: "",
     complexity: "",
+    traits: Traits::USUAL,
     run: Run::Gather(last),
 };
 

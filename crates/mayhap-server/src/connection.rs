@@ -131,7 +131,7 @@ struct Long {
 impl Long {
     /// The possible size of the reply in bytes, both as a value and encoded.
     fn reply_bytes(&self) -> usize {
-        if !has_long_reply(self.command) {
+        if !self.command.traits.long_reply {
             return 0;
         }
         let name = self.words.get(1).map_or(&[][..], |word| &self.input[word.clone()]);
@@ -230,33 +230,13 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
 
 /// Whether `CLIENT PAUSE` holds this command.
 fn is_paused(pause: ClientPause, name: &[u8]) -> bool {
-    let changes = |command: &Command| command.changes() || command.name == "exec";
-    pause == ClientPause::All || table::find(name).is_some_and(changes)
+    pause == ClientPause::All || table::find(name).is_some_and(Command::may_change)
 }
 
 /// Whether this command must wait while all buffers together exceed the limit. Even a client with empty
 /// buffers could ask for a megabyte.
 fn is_crowded_out(name: &[u8]) -> bool {
-    table::find(name).is_some_and(|command| has_long_reply(command) || command.name == "exec")
-}
-
-/// Whether one reply may be as long as a whole string or a piece of a filter.
-fn has_long_reply(command: &Command) -> bool {
-    matches!(
-        command.name,
-        "get"
-            | "getdel"
-            | "getex"
-            | "getrange"
-            | "getset"
-            | "mget"
-            | "substr"
-            | "scan"
-            | "dump"
-            | "bf.scandump"
-            | "cf.scandump"
-            | "mf.dump"
-    )
+    table::find(name).is_some_and(|command| command.traits.long_reply)
 }
 
 /// Whether the words are the beginning of an HTTP request. A web page can make a browser send anything to a
@@ -490,7 +470,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                     // Long replies: keep few of them in memory together.
                     let at_once = match command.run {
                         Run::Items(_) => ITEMS_AT_ONCE,
-                        _ if has_long_reply(command) => 1,
+                        _ if command.traits.long_reply => 1,
                         _ => AT_ONCE,
                     };
                     if requests.len() >= at_once {

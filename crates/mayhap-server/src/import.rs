@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use mayhap::codec::redis_rdb::{EntryValue, FileReader, RdbFileError};
 use mayhap_command::Scratch;
-use mayhap_command::{Refusal, Reply, Request, table};
+use mayhap_command::{Refusal, Reply, Request, names, table};
 use mayhap_engine::Engine;
 
 use crate::durable;
@@ -149,7 +149,7 @@ pub(crate) fn load(path: &Path, engine: &Engine, folder: Option<&Path>) -> Resul
     }
     let mut loading = Loading { engine, scratch: Scratch::default(), waiting: 0, waiting_bytes: 0 };
     if unfinished {
-        loading.run(&[b"FLUSHALL"], b"")?;
+        loading.run(&[names::FLUSHALL.as_bytes()], b"")?;
     }
     let mut imported = Imported::default();
     for entry in open(path, limit_bytes)? {
@@ -186,7 +186,10 @@ pub(crate) fn load(path: &Path, engine: &Engine, folder: Option<&Path>) -> Resul
             _ => continue,
         };
         let expires_at_ms = entry.expires_at_ms.unwrap_or(0).min(LAST_MS).to_string();
-        loading.run(&[b"RESTORE", &entry.name, expires_at_ms.as_bytes(), payload, b"ABSTTL"], &entry.name)?;
+        loading.run(
+            &[names::RESTORE.as_bytes(), &entry.name, expires_at_ms.as_bytes(), payload, b"ABSTTL"],
+            &entry.name,
+        )?;
     }
     loading.make_safe(b"")?;
     if let Some(mark) = &mark {

@@ -21,7 +21,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mayhap_command::run::Server;
-use mayhap_command::server::{SessionRefusal, subcommand};
+use mayhap_command::server::SessionRefusal;
+use mayhap_command::traits::InTransaction;
 use mayhap_command::{Command, Refusal, Reply, Request, Run, Scratch, table};
 
 use crate::client::Client;
@@ -206,8 +207,8 @@ impl Session {
             self.shared.engine().statistics().rejected(command);
             return Sorted::Refused(Refusal::WrongArity { command: command.name });
         }
-        if let Run::Server(server) = command.run {
-            return match self.check_subcommand(server, command, words) {
+        if let Run::Server(_) = command.run {
+            return match check_subcommand(command, words) {
                 Ok(()) => Sorted::Apart(command),
                 Err(refusal) => Sorted::Refused(refusal),
             };
@@ -241,28 +242,6 @@ impl Session {
             self.last.2 = found;
         }
         found
-    }
-
-    /// Checks that a command with subcommands has a known one and the right number of words.
-    fn check_subcommand(&self, server: Server, command: &Command, words: &[&[u8]]) -> Result<(), Refusal> {
-        let has_some = matches!(
-            server,
-            Server::Acl
-                | Server::Client
-                | Server::Cluster
-                | Server::Command
-                | Server::Config
-                | Server::Debug
-                | Server::Latency
-                | Server::Module
-                | Server::SlowLog
-        );
-        let (true, Some(word)) = (has_some, words.get(1)) else { return Ok(()) };
-        match subcommand(server, word) {
-            None => Err(Refusal::UnknownSubcommand { command: upper(command.name), word: shown(word) }),
-            Some(row) if row.arity.admits(words.len()) => Ok(()),
-            Some(row) => Err(Refusal::WrongSubcommandArity { command: command.name, word: row.name }),
-        }
     }
 
     /// Runs a request that is not part of a batch.
@@ -313,7 +292,7 @@ impl Session {
             Run::Server(server) => Some(server),
             _ => None,
         };
-        if !self.authenticated && !access::needs_no_authentication(command) {
+        if !self.authenticated && !command.traits.needs_no_authentication {
             self.shared.engine().statistics().rejected(command);
             return Err(SessionRefusal::NoAuth.into());
         }
@@ -321,13 +300,7 @@ impl Session {
             self.shared.engine().statistics().rejected(command);
             return Err(refusal);
         }
-        let at_once = matches!(
-            server,
-            Some(
-                Server::Exec | Server::Discard | Server::Multi | Server::Watch | Server::Quit | Server::Reset
-            )
-        );
-        if self.transaction.is_open() && !at_once {
+        if self.transaction.is_open() && command.traits.in_transaction != InTransaction::AtOnce {
             self.transaction.queue(command, words, self.shared.settings().request_limits.request_bytes)?;
             return Ok(Decided::Queued);
         }
@@ -352,7 +325,7 @@ impl Session {
         self.client.identify(|identity| identity.command = command.name);
         let answer = match server {
             Server::Exec => self.exec(tools),
-            _ => self.answer(server, words),
+            _ => self.answer(server, Request { command, words }),
         };
         self.last_run = Instant::now();
         let took = self.last_run.saturating_duration_since(begun);
@@ -394,26 +367,27 @@ impl Session {
     }
 
     /// Runs a command about the connection or the server, except `EXEC`.
-    fn answer(&mut self, server: Server, words: &[&[u8]]) -> Result<Answer, Refusal> {
+    fn answer(&mut self, server: Server, request: Request<'_>) -> Result<Answer, Refusal> {
+        let words = request.words;
         match server {
-            Server::Acl => self.acl(words),
+            Server::Acl => self.acl(request),
             Server::Auth => self.auth(words).map(Answer::from),
             Server::RewriteLog => self.rewrite_log().map(Answer::from),
             Server::BackgroundSave => self.background_save(words).map(Answer::from),
-            Server::Client => self.client(words),
+            Server::Client => self.client(request),
             Server::Cluster => self.cluster(words).map(Answer::from),
-            Server::Command => commands::command(words).map(Answer::from),
-            Server::Config => crate::config::config(&self.shared, words).map(Answer::from),
-            Server::Debug => self.debug(words),
+            Server::Command => commands::command(request).map(Answer::from),
+            Server::Config => crate::config::config(&self.shared, request).map(Answer::from),
+            Server::Debug => self.debug(request),
             Server::Discard => self.discard().map(Answer::from),
             Server::Echo => Ok(Reply::bulk(words[1]).into()),
             Server::Hello => self.hello(words).map(Answer::from),
             Server::Info => crate::info::info(&self.shared, words).map(Answer::from),
             Server::LastSave => Ok(self.last_save().into()),
-            Server::Latency => self.latency(words).map(Answer::from),
-            Server::Module => self.module(words).map(Answer::from),
+            Server::Latency => self.latency(request).map(Answer::from),
+            Server::Module => self.module(request).map(Answer::from),
             Server::Multi => self.multi().map(Answer::from),
-            Server::Ping => handshake::ping(words).map(Answer::from),
+            Server::Ping => handshake::ping(request).map(Answer::from),
             Server::Quit => Ok(Answer::Last(Reply::Ok)),
             Server::ReadOnly => Err(SessionRefusal::NoCluster.into()),
             Server::ReplicaOf => operate::replica_of(words).map(Answer::from),
@@ -422,7 +396,7 @@ impl Session {
             Server::Save => Ok(self.save()),
             Server::Select => handshake::select(words).map(Answer::from),
             Server::Shutdown => self.shutdown(words),
-            Server::SlowLog => self.slow_log(words).map(Answer::from),
+            Server::SlowLog => self.slow_log(request).map(Answer::from),
             Server::Time => Ok(operate::time().into()),
             Server::Unwatch => Ok(self.unwatch().into()),
             Server::Watch => self.watch(words),
@@ -503,7 +477,7 @@ impl Session {
     fn took_long(&self, requests: &[Request<'_>], took: Duration) {
         let Some(longest) = requests.iter().max_by_key(|request| request.words.len()) else { return };
         let seconds = operate::seconds();
-        if self.shared.slow_log().wants(took) && !matches!(longest.command.run, Run::Server(Server::Exec)) {
+        if self.shared.slow_log().wants(took) && !longest.command.traits.skips_slow_log {
             let name = self.client.identity().name;
             let words = redact::redacted(longest.command, longest.words);
             self.shared.slow_log().add(seconds, took, &words, &self.client.address, name);
@@ -582,25 +556,19 @@ enum Decided {
     Queued,
 }
 
+/// Checks that a command with subcommands has a known one and the right number of words.
+fn check_subcommand(command: &Command, words: &[&[u8]]) -> Result<(), Refusal> {
+    let (false, Some(word)) = (command.traits.subcommands.is_empty(), words.get(1)) else { return Ok(()) };
+    match command.subcommand(word) {
+        None => Err(Refusal::UnknownSubcommand { command: command.name, word: shown(word) }),
+        Some(row) if row.arity.admits(words.len()) => Ok(()),
+        Some(row) => Err(Refusal::WrongSubcommandArity { command: command.name, word: row.name }),
+    }
+}
+
 /// A word as it is repeated in errors.
 fn shown(word: &[u8]) -> String {
     String::from_utf8_lossy(&word[..word.len().min(128)]).into_owned()
-}
-
-/// The name of a command in `Try … HELP`.
-fn upper(name: &'static str) -> &'static str {
-    match name {
-        "acl" => "ACL",
-        "client" => "CLIENT",
-        "cluster" => "CLUSTER",
-        "command" => "COMMAND",
-        "config" => "CONFIG",
-        "debug" => "DEBUG",
-        "latency" => "LATENCY",
-        "module" => "MODULE",
-        "slowlog" => "SLOWLOG",
-        other => other,
-    }
 }
 
 /// Whether `word` is `name`, ignoring case.

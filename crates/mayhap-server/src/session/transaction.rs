@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mayhap_command::run::Server;
 use mayhap_command::server::SessionRefusal;
+use mayhap_command::traits::InTransaction;
 use mayhap_command::{Command, Refusal, Reply, Request, Run, Scratch};
 use mayhap_engine::{Engine, Patience, Watch};
 use parking_lot::Mutex;
@@ -76,7 +76,7 @@ impl Transaction {
         words: &[&[u8]],
         limit: usize,
     ) -> Result<(), Refusal> {
-        if matches!(command.run, Run::Server(Server::Save | Server::Shutdown)) {
+        if command.traits.in_transaction == InTransaction::Refused {
             return Err(SessionRefusal::NotInMulti.into());
         }
         let queue = &mut self.queue;
@@ -289,7 +289,7 @@ impl Session {
             let Run::Server(server) = request.command.run else {
                 return self.conceal(request.command, from_engine.next().unwrap_or(Reply::Null));
             };
-            let mut reply = match self.answer(server, request.words) {
+            let mut reply = match self.answer(server, *request) {
                 Ok(Answer::Reply(reply)) => reply,
                 Ok(Answer::Silence) => Reply::Ok,
                 Ok(Answer::Last(reply)) => {
