@@ -53,7 +53,7 @@ pub use parameters::Parameters;
 pub use refusal::Refusal;
 pub use replayable::ReplayableEnvironment;
 pub use reply::Reply;
-pub use run::{Batch, Request, Run, Scratch, Slot};
+pub use run::{Adds, Asks, Ran, Request, Run, Scratch, Slot};
 pub use touch::Touch;
 pub use traits::Traits;
 pub use value::Value;

@@ -60,7 +60,7 @@ fn gather(engine: &Engine, names: &[String]) -> Reply {
     let mut words: Vec<&[u8]> = vec![b"test.last"];
     words.extend(names.iter().map(String::as_bytes));
     let mut replies = Vec::new();
-    engine.run(&[Request { command: &LAST, words: &words }], &mut Scratch::default(), &mut replies);
+    engine.execute(&[Request { command: &LAST, words: &words }], &mut Scratch::default(), &mut replies);
     replies.remove(0)
 }
 

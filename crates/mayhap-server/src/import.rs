@@ -253,7 +253,7 @@ impl Loading<'_> {
         };
         let command = table::find(words[0]).ok_or_else(|| refused(&Refusal::Syntax))?;
         let mut replies = Vec::new();
-        self.engine.run_long(Request { command, words }, &mut self.scratch, &mut replies);
+        self.engine.execute_long(Request { command, words }, &mut self.scratch, &mut replies);
         if let Some(Reply::Refused(refusal)) = replies.first() {
             return Err(refused(refusal));
         }

@@ -1,8 +1,8 @@
 //! The session of one client: its state, and the commands about the connection or the server.
 //!
 //! ```text
-//! words ─▶ sort ─▶ part of a batch, which the engine runs
-//!               └▶ run apart: refused, queued by MULTI, or answered here
+//! words ─▶ dispatch ─▶ part of a batch, which the engine executes
+//!                   └▶ executed apart: refused, queued by MULTI, or answered here
 //! ```
 
 mod access;
@@ -86,9 +86,9 @@ impl From<Reply> for Answer {
     }
 }
 
-/// Where a request runs.
+/// Where a request is executed.
 #[derive(Debug)]
-pub(crate) enum Sorted {
+pub(crate) enum Dispatch {
     /// In the engine, in a batch with neighbouring requests.
     Batch(&'static Command),
     /// In the session, or in the engine as a single request.
@@ -199,33 +199,33 @@ impl Session {
     }
 
     /// Decides where a request of `bytes` bytes runs.
-    pub(crate) fn sort(&mut self, words: &[&[u8]], bytes: usize) -> Sorted {
+    pub(crate) fn dispatch(&mut self, words: &[&[u8]], bytes: usize) -> Dispatch {
         let Some(command) = self.find(words[0]) else {
-            return Sorted::Refused(Refusal::unknown_command(words));
+            return Dispatch::Refused(Refusal::unknown_command(words));
         };
         if !command.arity.admits(words.len()) {
             self.shared.engine().statistics().rejected(command);
-            return Sorted::Refused(Refusal::WrongArity { command: command.name });
+            return Dispatch::Refused(Refusal::WrongArity { command: command.name });
         }
         if let Run::Server(_) = command.run {
             return match check_subcommand(command, words) {
-                Ok(()) => Sorted::Apart(command),
-                Err(refusal) => Sorted::Refused(refusal),
+                Ok(()) => Dispatch::Apart(command),
+                Err(refusal) => Dispatch::Refused(refusal),
             };
         }
         let is_long = takes_long(&Request { command, words }, bytes, self.shared.engine());
         if self.plain && !is_long {
-            return Sorted::Batch(command);
+            return Dispatch::Batch(command);
         }
         if self.limited
             && let Err(refusal) = self.permit(command, words)
         {
             self.shared.engine().statistics().rejected(command);
-            return Sorted::Refused(refusal);
+            return Dispatch::Refused(refusal);
         }
         match self.limited && !is_long {
-            true => Sorted::Batch(command),
-            false => Sorted::Apart(command),
+            true => Dispatch::Batch(command),
+            false => Dispatch::Apart(command),
         }
     }
 
@@ -245,9 +245,9 @@ impl Session {
     }
 
     /// Runs a request that is not part of a batch.
-    pub(crate) fn run(
+    pub(crate) fn execute_apart(
         &mut self,
-        sorted: Sorted,
+        dispatch: Dispatch,
         words: &[&[u8]],
         bytes: usize,
         tools: &mut Tools<'_>,
@@ -255,13 +255,13 @@ impl Session {
         if self.answers == Answers::SkipNext {
             self.answers = Answers::SkipThis;
         }
-        let next = match self.decide(sorted, words, bytes) {
+        let next = match self.decide(dispatch, words, bytes) {
             Ok(Decided::Engine(command)) => {
-                self.run_batch(&mut vec![Request { command, words }], tools);
+                self.execute_batch(&mut vec![Request { command, words }], tools);
                 Next::Go
             }
             Ok(Decided::Long(command)) => Next::Long(command),
-            Ok(Decided::Server(command, server)) => self.run_server(command, server, words, tools),
+            Ok(Decided::Server(command, server)) => self.execute_server(command, server, words, tools),
             Ok(Decided::Queued) => {
                 self.write(&Reply::simple("QUEUED"), tools.out);
                 Next::Go
@@ -283,10 +283,10 @@ impl Session {
     }
 
     /// Decides whether a request runs now, is queued or is refused.
-    fn decide(&mut self, sorted: Sorted, words: &[&[u8]], bytes: usize) -> Result<Decided, Refusal> {
-        let command = match sorted {
-            Sorted::Batch(command) | Sorted::Apart(command) => command,
-            Sorted::Refused(refusal) => return Err(refusal),
+    fn decide(&mut self, dispatch: Dispatch, words: &[&[u8]], bytes: usize) -> Result<Decided, Refusal> {
+        let command = match dispatch {
+            Dispatch::Batch(command) | Dispatch::Apart(command) => command,
+            Dispatch::Refused(refusal) => return Err(refusal),
         };
         let server = match command.run {
             Run::Server(server) => Some(server),
@@ -314,7 +314,7 @@ impl Session {
     }
 
     /// Runs a command about the connection or the server, and writes its reply.
-    fn run_server(
+    fn execute_server(
         &mut self,
         command: &'static Command,
         server: Server,
@@ -329,7 +329,7 @@ impl Session {
         };
         self.last_run = Instant::now();
         let took = self.last_run.saturating_duration_since(begun);
-        self.ran(&[Request { command, words }], took);
+        self.count_requests(&[Request { command, words }], took);
         if let Ok(Answer::Job(_)) = answer {
             // The outcome is known when the job is done.
             self.job = Some((command, begun));
@@ -405,19 +405,19 @@ impl Session {
     }
 
     /// Runs `requests` in the engine, writes the replies and empties `requests`.
-    pub(crate) fn run_batch(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
+    pub(crate) fn execute_batch(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
         if requests.is_empty() {
             return;
         }
         // One check for all of them.
         if self.shared.users().epoch() != self.epoch {
-            return self.run_after_user_change(requests, tools);
+            return self.execute_after_user_change(requests, tools);
         }
         let begun = Instant::now();
-        self.shared.engine().run(requests, tools.scratch, tools.replies);
+        self.shared.engine().execute(requests, tools.scratch, tools.replies);
         self.unsynced = durable::commit(self.shared.engine(), requests, tools.replies).or(self.unsynced);
         self.last_run = Instant::now();
-        self.ran(requests, self.last_run.saturating_duration_since(begun));
+        self.count_requests(requests, self.last_run.saturating_duration_since(begun));
         if !self.user.is_unlimited() {
             for (reply, request) in tools.replies.iter_mut().zip(requests.iter()) {
                 let whole = std::mem::replace(reply, Reply::Null);
@@ -443,7 +443,7 @@ impl Session {
 
     /// Runs `requests` after users were changed: permissions are checked again.
     #[cold]
-    fn run_after_user_change(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
+    fn execute_after_user_change(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
         self.refresh();
         for request in std::mem::take(requests) {
             // The user is gone, and the connection is being closed.
@@ -455,7 +455,7 @@ impl Session {
                 false => Err(SessionRefusal::NoAuth.into()),
             };
             match permitted {
-                Ok(()) => self.run_batch(&mut vec![request], tools),
+                Ok(()) => self.execute_batch(&mut vec![request], tools),
                 Err(refusal) => {
                     self.counters.refused();
                     self.shared.engine().statistics().rejected(request.command);
@@ -466,7 +466,7 @@ impl Session {
     }
 
     /// Counts `requests`, which together took `took`.
-    pub(crate) fn ran(&self, requests: &[Request<'_>], took: Duration) {
+    pub(crate) fn count_requests(&self, requests: &[Request<'_>], took: Duration) {
         self.counters.ran(requests.len());
         if self.shared.slow_log().wants(took) || self.shared.latency().wants(took) {
             self.took_long(requests, took);

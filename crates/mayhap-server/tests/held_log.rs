@@ -143,7 +143,7 @@ impl Stage {
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         let command = table::find(words[0]).unwrap();
         let mut replies = Vec::new();
-        self.engine.run(&[Request { command, words: &words }], &mut Scratch::default(), &mut replies);
+        self.engine.execute(&[Request { command, words: &words }], &mut Scratch::default(), &mut replies);
         replies.pop().unwrap()
     }
 

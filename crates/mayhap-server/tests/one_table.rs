@@ -15,7 +15,7 @@ use mayhap_command::table;
 const OTHER_WORDS: &[(&str, &[&str], &str)] = &[
     ("mayhap-engine/src/commands/scan.rs", &["type"], "an option of SCAN"),
     ("mayhap-server/src/config.rs", &["get", "save", "set"], "subcommands of CONFIG, and a parameter"),
-    ("mayhap-server/src/connection.rs", &["GET"], "a method of HTTP"),
+    ("mayhap-server/src/connection/turn.rs", &["GET"], "a method of HTTP"),
     ("mayhap-server/src/http/filters.rs", &["type"], "a field of an answer"),
     ("mayhap-server/src/http/server.rs", &["type"], "a field of an answer"),
     ("mayhap-server/src/logging.rs", &["debug", "info"], "levels of the server's log"),

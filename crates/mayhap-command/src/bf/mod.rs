@@ -15,11 +15,12 @@ mod dump;
 mod info;
 mod items;
 
+pub(crate) use create::{insert_alone, insert_together, inserted_items};
 pub(crate) use items::{add_alone, add_together, ask};
 
 use crate::command::{Arity, Command, Family, Flags, Names};
 use crate::names;
-use crate::run::{Batch, Run};
+use crate::run::{Adds, Asks, Run};
 use crate::traits::{AfterLoss, Cost, Reveals, Secrets, Traits, tips};
 
 /// The family's rows of the table.
@@ -48,7 +49,7 @@ pub static COMMANDS: &[Command] = &[
         since: "1.0.0",
         complexity: "O(k), where k is the number of hash functions used by the last sub-filter",
         traits: Traits::USUAL,
-        run: Run::Items(Batch::BloomAdd),
+        run: Run::Add(Adds::Bloom),
     },
     Command {
         name: "bf.madd",
@@ -61,7 +62,7 @@ pub static COMMANDS: &[Command] = &[
         since: "1.0.0",
         complexity: "O(k * n), where k is the number of hash functions and n is the number of items",
         traits: Traits { cost: Cost::ManyItems, ..Traits::USUAL },
-        run: Run::Items(Batch::BloomAdd),
+        run: Run::Add(Adds::Bloom),
     },
     Command {
         name: "bf.insert",
@@ -75,7 +76,7 @@ pub static COMMANDS: &[Command] = &[
         since: "1.0.0",
         complexity: "O(k * n), where k is the number of hash functions and n is the number of items",
         traits: Traits { cost: Cost::ManyItems, ..Traits::USUAL },
-        run: Run::Change(create::insert),
+        run: Run::Add(Adds::BloomInsert),
     },
     Command {
         name: "bf.exists",
@@ -88,7 +89,7 @@ pub static COMMANDS: &[Command] = &[
         since: "1.0.0",
         complexity: "O(k), where k is the number of hash functions used by the last sub-filter",
         traits: Traits::USUAL,
-        run: Run::Items(Batch::BloomAsk),
+        run: Run::Ask(Asks::Bloom),
     },
     Command {
         name: names::BF_MEXISTS,
@@ -101,7 +102,7 @@ pub static COMMANDS: &[Command] = &[
         since: "1.0.0",
         complexity: "O(k * n), where k is the number of hash functions and n is the number of items",
         traits: Traits::USUAL,
-        run: Run::Items(Batch::BloomAsk),
+        run: Run::Ask(Asks::Bloom),
     },
     Command {
         name: "bf.card",

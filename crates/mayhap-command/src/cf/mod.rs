@@ -22,7 +22,7 @@ pub(crate) use items::ask;
 
 use crate::command::{Arity, Changes, Command, Family, Flags, Names};
 use crate::names;
-use crate::run::{Batch, Run};
+use crate::run::{Asks, Run};
 use crate::traits::{AfterLoss, Cost, Reveals, Secrets, Traits, tips};
 
 /// The family's rows of the table.
@@ -103,7 +103,7 @@ pub static COMMANDS: &[Command] = &[
         since: "1.0.0",
         complexity: "O(k), where k is the number of sub-filters",
         traits: Traits::USUAL,
-        run: Run::Items(Batch::CuckooAsk),
+        run: Run::Ask(Asks::Cuckoo),
     },
     Command {
         name: names::CF_MEXISTS,
@@ -116,7 +116,7 @@ pub static COMMANDS: &[Command] = &[
         since: "1.0.0",
         complexity: "O(k * n), where k is the number of sub-filters and n is the number of items",
         traits: Traits::USUAL,
-        run: Run::Items(Batch::CuckooAsk),
+        run: Run::Ask(Asks::Cuckoo),
     },
     Command {
         name: "cf.count",

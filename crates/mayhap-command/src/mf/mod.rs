@@ -52,7 +52,7 @@ pub(crate) use items::{add_alone, add_together, ask};
 use crate::command::{Arity, Command, Family, Flags, Names};
 use crate::names;
 use crate::refusal::Refusal;
-use crate::run::{Batch, Run, Slot};
+use crate::run::{Adds, Asks, Run, Slot};
 use crate::touch::Touch;
 use crate::traits::{AfterLoss, Cost, Reveals, Secrets, Touches, Traits};
 use crate::value::Value;
@@ -129,7 +129,7 @@ pub static COMMANDS: &[Command] = &[
         since: SINCE,
         complexity: "O(1)",
         traits: Traits::USUAL,
-        run: Run::Items(Batch::MayhapAdd),
+        run: Run::Add(Adds::Mayhap),
     },
     Command {
         name: "mf.madd",
@@ -142,7 +142,7 @@ pub static COMMANDS: &[Command] = &[
         since: SINCE,
         complexity: "O(N), where N is the number of items",
         traits: Traits { cost: Cost::ManyItems, ..Traits::USUAL },
-        run: Run::Items(Batch::MayhapAdd),
+        run: Run::Add(Adds::Mayhap),
     },
     Command {
         name: "mf.insert",
@@ -172,7 +172,7 @@ pub static COMMANDS: &[Command] = &[
         since: SINCE,
         complexity: "O(1)",
         traits: Traits::USUAL,
-        run: Run::Items(Batch::MayhapAsk),
+        run: Run::Ask(Asks::Mayhap),
     },
     Command {
         name: names::MF_MEXISTS,
@@ -185,7 +185,7 @@ pub static COMMANDS: &[Command] = &[
         since: SINCE,
         complexity: "O(N), where N is the number of items",
         traits: Traits::USUAL,
-        run: Run::Items(Batch::MayhapAsk),
+        run: Run::Ask(Asks::Mayhap),
     },
     Command {
         name: "mf.del",

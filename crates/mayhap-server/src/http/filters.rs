@@ -113,7 +113,7 @@ pub(super) async fn probe(
     words.extend(items.iter().map(Vec::as_slice));
     permit(&shared, &user, &words)?;
     let mut replies = Vec::new();
-    shared.engine().run(&[Request { command, words: &words }], &mut Scratch::default(), &mut replies);
+    shared.engine().execute(&[Request { command, words: &words }], &mut Scratch::default(), &mut replies);
     let answers = match replies.pop() {
         Some(Reply::Refused(refusal)) => return refused(&refusal, items.len()),
         Some(reply) => answers(&reply).filter(|answers| answers.len() == items.len()),
