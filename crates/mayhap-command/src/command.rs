@@ -1,6 +1,8 @@
 //! One row of the table of commands.
 
 use crate::run::Run;
+use crate::server::Subcommand;
+use crate::traits::{Reveals, Traits};
 
 /// A command: everything that a client, a module host or a reader of the manual needs before it runs.
 #[derive(Debug)]
@@ -23,52 +25,54 @@ pub struct Command {
     pub since: &'static str,
     /// Its time complexity.
     pub complexity: &'static str,
+    /// Everything else that server, engine and module must know before it runs.
+    pub traits: Traits,
     /// The code that runs it.
     pub run: Run,
 }
 
 impl Command {
-    /// Can it change a value? `CF.COMPACT` can, though RedisBloom declares it read-only.
+    /// Can it change a value? Then its reply waits for the log, `CLIENT PAUSE WRITE` holds it, and users need permission to write.
     #[must_use]
-    pub fn changes(&self) -> bool {
-        self.flags.access == Access::Write || self.name == "cf.compact"
+    pub const fn changes(&self) -> bool {
+        matches!(self.flags.changes, Changes::Values)
     }
 
-    /// The hints of `COMMAND INFO`.
+    /// Can it change a value, or run a queued request that does?
     #[must_use]
-    pub fn tips(&self) -> &'static [&'static str] {
-        match self.name {
-            "bf.info" | "bf.debug" | "bf.scandump" | "cf.info" | "cf.debug" | "cf.scandump" => {
-                &["dont_cache"]
-            }
-            _ => &[],
-        }
+    pub const fn may_change(&self) -> bool {
+        !matches!(self.flags.changes, Changes::Nothing)
     }
 
     /// Does it reveal a filter's secret key, or where the key places items? If so, no general category allows it: neither `@read` nor
     /// its family's.
     #[must_use]
-    pub fn tells_key(&self) -> bool {
-        matches!(self.name, "mf.dump" | "mf.explain")
+    pub const fn tells_key(&self) -> bool {
+        matches!(self.traits.reveals, Reveals::Key)
     }
 
-    /// Its ACL categories, without `@`. For RedisBloom's commands they are those that RedisBloom declares, which puts only few of its
-    /// fast commands into `@fast`. RedisBloom flags `CF.COMPACT` read-only; we require permission to write.
+    /// Returns the subcommand with this name, in upper or lower case.
+    #[must_use]
+    pub fn subcommand(&self, name: &[u8]) -> Option<&'static Subcommand> {
+        self.traits.subcommands.iter().find(|row| row.name.as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// Its ACL categories in a module, without `@`. For RedisBloom's commands they are those that RedisBloom declares, which puts only
+    /// few of its fast commands into `@fast`. RedisBloom flags `CF.COMPACT` read-only; we require permission to write.
     #[must_use]
     pub fn categories(&self) -> Vec<&'static str> {
         if self.tells_key() {
             return vec!["dump"];
         }
         let mut categories = Vec::new();
-        match self.flags.access {
+        match self.flags.declared {
             _ if self.changes() => categories.push("write"),
             Access::Read => categories.push("read"),
             Access::Write | Access::Neither => {}
         }
-        let of_redis_bloom = matches!(self.family, Family::Bloom | Family::Cuckoo);
-        match self.name {
-            "bf.reserve" | "bf.card" | "bf.info" | "cf.reserve" | "cf.info" => categories.push("fast"),
-            _ if of_redis_bloom => {}
+        match self.family {
+            Family::Bloom | Family::Cuckoo if self.traits.redis_bloom_fast => categories.push("fast"),
+            Family::Bloom | Family::Cuckoo => {}
             _ => categories.push(if self.flags.fast { "fast" } else { "slow" }),
         }
         if self.flags.admin {
@@ -108,7 +112,7 @@ impl Arity {
     }
 }
 
-/// Whether a command reads or writes.
+/// Whether a command reads or writes, as `COMMAND` declares it to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// `readonly`.
@@ -119,11 +123,24 @@ pub enum Access {
     Neither,
 }
 
-/// The flags of a command, in the terms of `COMMAND`.
+/// What a command can change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// Nothing.
+    Nothing,
+    /// The values of keys, and whether they exist.
+    Values,
+    /// What the queued requests change.
+    WhatIsQueued,
+}
+
+/// The flags of a command, in the terms of `COMMAND`, and what it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags {
-    /// `readonly` or `write`.
-    pub access: Access,
+    /// `readonly` or `write`, only for `COMMAND` and for modules: a command that is declared read-only may change values.
+    pub declared: Access,
+    /// What it can change. Everything that protects changes reads this.
+    pub changes: Changes,
     /// `denyoom`: refused when the memory limit is reached.
     pub deny_oom: bool,
     /// `fast`: takes constant time, or time proportional to the number of items.
@@ -134,15 +151,17 @@ pub struct Flags {
 
 impl Flags {
     /// Reads, and is fast.
-    pub const READ: Self = Self { access: Access::Read, deny_oom: false, fast: true, admin: false };
+    pub const READ: Self =
+        Self { declared: Access::Read, changes: Changes::Nothing, deny_oom: false, fast: true, admin: false };
     /// Writes, and may need memory.
-    pub const WRITE: Self = Self { access: Access::Write, deny_oom: true, fast: false, admin: false };
+    pub const WRITE: Self =
+        Self { declared: Access::Write, changes: Changes::Values, deny_oom: true, fast: false, admin: false };
     /// Writes, and needs no memory.
-    pub const WRITE_FAST: Self = Self { access: Access::Write, deny_oom: false, fast: true, admin: false };
+    pub const WRITE_FAST: Self = Self { deny_oom: false, fast: true, ..Self::WRITE };
     /// Accesses no key.
-    pub const NEITHER: Self = Self { access: Access::Neither, deny_oom: false, fast: true, admin: false };
+    pub const NEITHER: Self = Self { declared: Access::Neither, ..Self::READ };
     /// Accesses no key, and is for administrators.
-    pub const ADMIN: Self = Self { access: Access::Neither, deny_oom: false, fast: false, admin: true };
+    pub const ADMIN: Self = Self { fast: false, admin: true, ..Self::NEITHER };
 }
 
 /// The positions of keys among the words of a request: first, last (negative counts from the end) and step.

@@ -1,7 +1,10 @@
 //! The table rows of the commands that work on any key, whatever its type. The engine runs them; in the module, the host does.
 
 use crate::command::{Arity, Command, Family, Flags, Names};
+use crate::names;
 use crate::run::{Run, Server};
+use crate::touch::Touch;
+use crate::traits::{Cost, InTransaction, Reveals, Secrets, Touches, Traits, tips};
 
 /// Commands on the keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +92,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key [key ...]",
         since: "1.0.0",
         complexity: "O(N) where N is the number of keys",
+        traits: Traits { deletes_keys: true, tips: tips::SUM_BY_KEYS, ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Delete),
     },
     Command {
@@ -101,6 +105,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key [key ...]",
         since: "4.0.0",
         complexity: "O(N) where N is the number of keys",
+        traits: Traits { deletes_keys: true, tips: tips::SUM_BY_KEYS, ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Delete),
     },
     Command {
@@ -113,6 +118,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key [key ...]",
         since: "1.0.0",
         complexity: "O(N) where N is the number of keys",
+        traits: Traits { touches: Touches::Each(Touch::Notice), tips: tips::SUM_BY_KEYS, ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Exists),
     },
     Command {
@@ -125,6 +131,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key [key ...]",
         since: "3.2.1",
         complexity: "O(N) where N is the number of keys",
+        traits: Traits { touches: Touches::Each(Touch::Notice), tips: tips::SUM_BY_KEYS, ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Touch),
     },
     Command {
@@ -137,6 +144,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits { touches: Touches::Each(Touch::Notice), ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Type),
     },
     Command {
@@ -149,6 +157,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key newkey",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits { touches: Touches::FirstAndRest(Touch::ReadWrite, Touch::Write), ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Rename),
     },
     Command {
@@ -161,6 +170,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key newkey",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits { touches: Touches::FirstAndRest(Touch::ReadWrite, Touch::Write), ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::RenameNew),
     },
     Command {
@@ -173,6 +183,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "source destination [DB destination-db] [REPLACE]",
         since: "6.2.0",
         complexity: "O(N) where N is the size of the value",
+        traits: Traits { touches: Touches::FirstAndRest(Touch::Read, Touch::Write), ..Traits::LARGE_VALUE },
         run: Run::Keyspace(Keyspace::Copy),
     },
     Command {
@@ -185,10 +196,11 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key db",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits { touches: Touches::Each(Touch::ReadWrite), ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Move),
     },
     Command {
-        name: "scan",
+        name: names::SCAN,
         arity: Arity::AtLeast(2),
         flags: Flags { fast: false, ..Flags::READ },
         names: Names::NONE,
@@ -197,6 +209,12 @@ pub static COMMANDS: &[Command] = &[
         syntax: "cursor [MATCH pattern] [COUNT count] [TYPE type]",
         since: "2.8.0",
         complexity: "O(count) for every call, O(N) for all keys",
+        traits: Traits {
+            cost: Cost::ManyKeys,
+            long_reply: true,
+            tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
+            ..Traits::USUAL
+        },
         run: Run::Keyspace(Keyspace::Scan),
     },
     Command {
@@ -209,6 +227,11 @@ pub static COMMANDS: &[Command] = &[
         syntax: "pattern",
         since: "1.0.0",
         complexity: "O(N) where N is the number of keys",
+        traits: Traits {
+            dangerous: true,
+            tips: &["request_policy:all_shards", "nondeterministic_output_order"],
+            ..Traits::LONG
+        },
         run: Run::Keyspace(Keyspace::List),
     },
     Command {
@@ -221,6 +244,10 @@ pub static COMMANDS: &[Command] = &[
         syntax: "",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits {
+            tips: &["request_policy:all_shards", "response_policy:special", "nondeterministic_output"],
+            ..Traits::USUAL
+        },
         run: Run::Keyspace(Keyspace::Random),
     },
     Command {
@@ -233,6 +260,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits { tips: tips::SUM_OF_EVERY_SERVER, ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Count),
     },
     Command {
@@ -245,10 +273,16 @@ pub static COMMANDS: &[Command] = &[
         syntax: "[ASYNC|SYNC]",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits {
+            touches: Touches::Everything,
+            dangerous: true,
+            tips: tips::EVERY_SERVER,
+            ..Traits::LONG
+        },
         run: Run::Keyspace(Keyspace::Flush),
     },
     Command {
-        name: "flushall",
+        name: names::FLUSHALL,
         arity: Arity::AtLeast(1),
         flags: Flags { fast: false, ..Flags::WRITE_FAST },
         names: Names::NONE,
@@ -257,6 +291,12 @@ pub static COMMANDS: &[Command] = &[
         syntax: "[ASYNC|SYNC]",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits {
+            touches: Touches::Everything,
+            dangerous: true,
+            tips: tips::EVERY_SERVER,
+            ..Traits::LONG
+        },
         run: Run::Keyspace(Keyspace::Flush),
     },
     Command {
@@ -269,6 +309,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key seconds [NX|XX|GT|LT]",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Keyspace(Keyspace::Expire(SECONDS_FROM_NOW)),
     },
     Command {
@@ -281,6 +322,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key milliseconds [NX|XX|GT|LT]",
         since: "2.6.0",
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Keyspace(Keyspace::Expire(MILLISECONDS_FROM_NOW)),
     },
     Command {
@@ -293,6 +335,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key unix-time-seconds [NX|XX|GT|LT]",
         since: "1.2.0",
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Keyspace(Keyspace::Expire(SECONDS_SINCE_1970)),
     },
     Command {
@@ -305,6 +348,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key unix-time-milliseconds [NX|XX|GT|LT]",
         since: "2.6.0",
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Keyspace(Keyspace::Expire(MILLISECONDS_SINCE_1970)),
     },
     Command {
@@ -317,6 +361,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits { tips: tips::NONDETERMINISTIC, ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Remaining(SECONDS_FROM_NOW)),
     },
     Command {
@@ -329,6 +374,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "2.6.0",
         complexity: "O(1)",
+        traits: Traits { tips: tips::NONDETERMINISTIC, ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Remaining(MILLISECONDS_FROM_NOW)),
     },
     Command {
@@ -341,6 +387,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "7.0.0",
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Keyspace(Keyspace::Remaining(SECONDS_SINCE_1970)),
     },
     Command {
@@ -353,6 +400,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "7.0.0",
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Keyspace(Keyspace::Remaining(MILLISECONDS_SINCE_1970)),
     },
     Command {
@@ -365,6 +413,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "2.2.0",
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Keyspace(Keyspace::Persist),
     },
     Command {
@@ -377,10 +426,11 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "2.6.0",
         complexity: "O(N) where N is the size of the value",
+        traits: Traits { reveals: Reveals::Bytes, tips: tips::NONDETERMINISTIC, ..Traits::LONG_REPLY },
         run: Run::Keyspace(Keyspace::Dump),
     },
     Command {
-        name: "restore",
+        name: names::RESTORE,
         arity: Arity::AtLeast(4),
         flags: Flags::WRITE,
         names: Names::ONE,
@@ -389,6 +439,13 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
         since: "2.6.0",
         complexity: "O(N) where N is the size of the payload",
+        traits: Traits {
+            cost: Cost::LargePayload,
+            // The bytes of a filter contain its key.
+            secrets: Secrets::At(3),
+            dangerous: true,
+            ..Traits::USUAL
+        },
         run: Run::Keyspace(Keyspace::Restore),
     },
     Command {
@@ -401,6 +458,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "USAGE key [SAMPLES count] | DOCTOR | STATS | PURGE | MALLOC-STATS | HELP",
         since: "4.0.0",
         complexity: "O(1)",
+        traits: Traits { touches: Touches::Each(Touch::Notice), ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Memory),
     },
     Command {
@@ -413,6 +471,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "ENCODING key | FREQ key | IDLETIME key | REFCOUNT key | HELP",
         since: "2.2.3",
         complexity: "O(1)",
+        traits: Traits { touches: Touches::Each(Touch::Notice), ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Object),
     },
     Command {
@@ -425,6 +484,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "numreplicas timeout",
         since: "3.0.0",
         complexity: "O(1)",
+        traits: Traits { tips: &["request_policy:all_shards", "response_policy:agg_min"], ..Traits::USUAL },
         run: Run::Keyspace(Keyspace::Wait),
     },
     Command {
@@ -437,6 +497,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "",
         since: "1.0.0",
         complexity: "O(N) where N is the size of all values",
+        traits: Traits { in_transaction: InTransaction::Refused, ..Traits::USUAL },
         run: Run::Server(Server::Save),
     },
     Command {
@@ -449,6 +510,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "[SCHEDULE]",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Server(Server::BackgroundSave),
     },
     Command {
@@ -461,6 +523,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Server(Server::RewriteLog),
     },
     Command {
@@ -473,6 +536,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits { tips: tips::NONDETERMINISTIC, ..Traits::USUAL },
         run: Run::Server(Server::LastSave),
     },
 ];

@@ -2,6 +2,7 @@
 
 use crate::refusal::Refusal;
 use crate::run::Request;
+use crate::traits::{AfterLoss, has_word};
 use crate::value::Value;
 
 /// What a key lost. The numbers are stored in files and never change.
@@ -39,12 +40,10 @@ impl Lost {
     /// # Errors
     /// [`Refusal::Lost`].
     pub fn admit(self, request: &Request<'_>) -> Result<(), Refusal> {
-        match request.command.name {
-            "bf.reserve" | "bf.loadchunk" | "cf.reserve" | "cf.loadchunk" | "mf.reserve" | "mf.load"
-            | "mf.build" => Ok(()),
-            // The old value is unknown, so it cannot be returned.
-            "set" if !request.words.iter().skip(3).any(|word| word.eq_ignore_ascii_case(b"get")) => Ok(()),
-            _ => Err(Refusal::Lost(self)),
+        match request.command.traits.after_loss {
+            AfterLoss::Creates => Ok(()),
+            AfterLoss::CreatesUnless { word, from } if !has_word(request.words, from, &[word]) => Ok(()),
+            AfterLoss::CreatesUnless { .. } | AfterLoss::Refused => Err(Refusal::Lost(self)),
         }
     }
 }

@@ -5,7 +5,7 @@ use mayhap::{Answers, BatchBits, ItemHash};
 use crate::command::Arity;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::run::{Request, Scratch, Together};
+use crate::run::{Asked, Request, Scratch};
 
 /// The items follow the key.
 pub(crate) const ITEMS_FROM: usize = 2;
@@ -20,26 +20,30 @@ pub(crate) fn is_many(request: &Request<'_>) -> bool {
 }
 
 /// Returns the first of `requests`, at least one, that form a group.
-pub(crate) fn group<'r, 'w>(requests: &'r [Request<'w>]) -> &'r [Request<'w>] {
-    let mut items = 0;
+pub(crate) fn group<'r, 'w>(
+    requests: &'r [Request<'w>],
+    items: impl Fn(&Request<'_>) -> usize,
+) -> &'r [Request<'w>] {
+    let mut total = 0;
     let fits = |request: &&Request<'_>| {
-        items += request.words.len() - ITEMS_FROM;
-        items <= GROUP
+        total += items(request);
+        total <= GROUP
     };
     let count = requests.iter().take_while(fits).count();
     &requests[..count.max(1).min(requests.len())]
 }
 
-/// Hashes all items of `requests`.
+/// Hashes all items of `requests`: the last `items(request)` words of each.
 pub(crate) fn hash_all(
     requests: &[Request<'_>],
+    items: impl Fn(&Request<'_>) -> usize,
     hashes: &mut Vec<ItemHash>,
     hash: impl Fn(&[u8]) -> ItemHash,
 ) {
     hashes.clear();
     // Huge requests are rare: free the memory of their hashes.
     hashes.shrink_to(4 * GROUP);
-    let items = requests.iter().flat_map(|request| &request.words[ITEMS_FROM..]);
+    let items = requests.iter().flat_map(|request| &request.words[request.words.len() - items(request)..]);
     hashes.extend(items.map(|item| hash(item)));
 }
 
@@ -59,48 +63,48 @@ pub(crate) fn ask_all(
     hash: impl Fn(&[u8]) -> ItemHash,
     one: impl Fn(&[u8]) -> bool,
     ask: impl Fn(&[ItemHash], &mut Answers),
-) -> Together {
-    let mut together = Together { done: requests.len(), ..Together::default() };
+) -> Asked {
     if let Some(item) = only_item(requests) {
         let held = one(item);
-        (together.hits, together.misses) = (held.into(), (!held).into());
         replies.push(Reply::Boolean(held));
-        return together;
+        return Asked { hits: held.into(), misses: (!held).into() };
     }
+    let items = |request: &Request<'_>| request.words.len() - ITEMS_FROM;
+    let mut asked = Asked::default();
     let mut left = requests;
     while !left.is_empty() {
-        let now = group(left);
-        hash_all(now, &mut scratch.hashes, &hash);
+        let now = group(left, items);
+        hash_all(now, items, &mut scratch.hashes, &hash);
         ask(&scratch.hashes, &mut scratch.answers);
         let hits = scratch.answers.maybe_count() as u64;
-        together.hits += hits;
-        together.misses += scratch.hashes.len() as u64 - hits;
+        asked.hits += hits;
+        asked.misses += scratch.hashes.len() as u64 - hits;
         let mut at = 0;
         for request in now {
-            replies.push(reply(request, &scratch.answers, at));
-            at += request.words.len() - ITEMS_FROM;
+            replies.push(reply(request, items(request), &scratch.answers, at));
+            at += items(request);
         }
         left = &left[now.len()..];
     }
-    together
+    asked
 }
 
 /// Refuses all `requests` with the same error.
-pub(crate) fn refuse_all(requests: &[Request<'_>], refusal: &Refusal, replies: &mut Vec<Reply>) -> Together {
+pub fn refuse_all(requests: &[Request<'_>], refusal: &Refusal, replies: &mut Vec<Reply>) -> Asked {
     replies.extend(requests.iter().map(|_| Reply::from(refusal.clone())));
-    Together { done: requests.len(), ..Together::default() }
+    Asked::default()
 }
 
 /// The replies to all `requests` if the filter does not exist: *no* for every item.
-pub(crate) fn nothing_in(requests: &[Request<'_>], replies: &mut Vec<Reply>) -> Together {
+pub(crate) fn nothing_in(requests: &[Request<'_>], replies: &mut Vec<Reply>) -> Asked {
     replies.extend(requests.iter().map(nothing));
-    Together { done: requests.len(), ..Together::default() }
+    Asked::default()
 }
 
-/// The reply to `request`, whose answers begin at `at`.
-pub(crate) fn reply(request: &Request<'_>, bits: &BatchBits, at: usize) -> Reply {
+/// The reply to `request`, whose answers, as many as `items`, begin at `at`.
+pub(crate) fn reply(request: &Request<'_>, items: usize, bits: &BatchBits, at: usize) -> Reply {
     match is_many(request) {
-        true => Reply::Booleans(bits.part(at, request.words.len() - ITEMS_FROM)),
+        true => Reply::Booleans(bits.part(at, items)),
         false => Reply::Boolean(bits.get(at).unwrap_or(false)),
     }
 }

@@ -92,7 +92,7 @@ pub enum Refusal {
     NegativeTimeout,
     /// An unknown subcommand of `MEMORY`, `OBJECT`, …
     UnknownSubcommand {
-        /// The command, in upper case.
+        /// The command.
         command: &'static str,
         /// The subcommand.
         word: String,
@@ -320,7 +320,7 @@ impl fmt::Display for Refusal {
             Self::BadTimeout => f.write_str("ERR timeout is not an integer or out of range"),
             Self::NegativeTimeout => f.write_str("ERR timeout is negative"),
             Self::UnknownSubcommand { command, word } => {
-                write!(f, "ERR unknown subcommand '{word}'. Try {command} HELP.")
+                write!(f, "ERR unknown subcommand '{word}'. Try {} HELP.", command.to_uppercase())
             }
             Self::WrongSubcommandArity { command, word } => {
                 write!(f, "ERR wrong number of arguments for '{command}|{word}' command")

@@ -1,10 +1,11 @@
 //! How a command runs: its input and its result.
 
-use mayhap::{Answers, ItemHash, NewItems};
+use mayhap::{Answers, BatchBits, ItemHash, NewItems};
 
 use crate::command::Command;
 use crate::context::Context;
 pub use crate::keyspace::Keyspace;
+pub use crate::pipeline::refuse_all;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 pub use crate::server::Server;
@@ -40,8 +41,10 @@ pub enum Run {
     Look(fn(&Request<'_>, Option<&Value>, &Context<'_>) -> Result<Reply, Refusal>),
     /// Changes, creates or deletes the value of one key. No other request sees the key meanwhile.
     Change(fn(&Request<'_>, &mut Slot<'_>, &Context<'_>) -> Result<Reply, Refusal>),
-    /// Looks up or adds items. Consecutive requests of a batch on the same key run together.
-    Items(Batch),
+    /// Looks up items. Consecutive requests on the same key run together.
+    Ask(Asks),
+    /// Adds items. Consecutive requests on the same key run together, as far as the filter allows.
+    Add(Adds),
     /// Makes the value of one key from those of others: the first key is the target, the others are the sources.
     Gather(fn(&Request<'_>, &mut Slot<'_>, &[Source<'_>], &Context<'_>) -> Result<Reply, Refusal>),
     /// Works on the keyspace: the engine runs it; in the module, the host does.
@@ -59,80 +62,140 @@ pub enum Source<'a> {
     Other(Option<&'a Value>),
 }
 
-/// Requests that can run together.
+/// Lookups of items that can run together: those of one filter type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Batch {
+pub enum Asks {
     /// `BF.EXISTS`, `BF.MEXISTS`.
-    BloomAsk,
-    /// `BF.ADD`, `BF.MADD`.
-    BloomAdd,
+    Bloom,
     /// `CF.EXISTS`, `CF.MEXISTS`.
-    CuckooAsk,
+    Cuckoo,
     /// `MF.EXISTS`, `MF.MEXISTS`.
-    MayhapAsk,
-    /// `MF.ADD`, `MF.MADD`.
-    MayhapAdd,
+    Mayhap,
 }
 
-impl Batch {
-    /// Runs those of `requests` that need only shared access to the value, pushes a reply for each and returns how many it ran. The
-    /// next request, if there is one, needs exclusive access: [`alone`](Self::alone) runs it.
-    pub fn together(
+impl Asks {
+    /// Pushes a reply for each of `requests`.
+    pub fn answer(
         self,
         requests: &[Request<'_>],
         value: Option<&Value>,
         context: &Context<'_>,
         scratch: &mut Scratch,
         replies: &mut Vec<Reply>,
-    ) -> Together {
+    ) -> Asked {
         if let Some(lost) = value.and_then(Value::lost) {
-            return self.refuse(requests, &Refusal::Lost(lost), replies);
+            return refuse_all(requests, &Refusal::Lost(lost), replies);
         }
         match self {
-            Self::BloomAsk => crate::bf::ask(requests, value, scratch, replies),
-            Self::BloomAdd => crate::bf::add_together(requests, value, context, scratch, replies),
-            Self::CuckooAsk => crate::cf::ask(requests, value, scratch, replies),
-            Self::MayhapAsk => crate::mf::ask(requests, value, context, scratch, replies),
-            Self::MayhapAdd => crate::mf::add_together(requests, value, scratch, replies),
-        }
-    }
-
-    /// Refuses all of `requests` with the same error.
-    pub fn refuse(self, requests: &[Request<'_>], refusal: &Refusal, replies: &mut Vec<Reply>) -> Together {
-        crate::pipeline::refuse_all(requests, refusal, replies)
-    }
-
-    /// Runs one request with exclusive access.
-    ///
-    /// # Errors
-    /// The error that the client gets.
-    pub fn alone(
-        self,
-        request: &Request<'_>,
-        slot: &mut Slot<'_>,
-        context: &Context<'_>,
-        scratch: &mut Scratch,
-    ) -> Result<Reply, Refusal> {
-        match self {
-            // Unreachable: lookups always run together.
-            Self::BloomAsk | Self::CuckooAsk | Self::MayhapAsk => Err(Refusal::NotFound),
-            Self::BloomAdd => crate::bf::add_alone(request, slot, context, scratch),
-            Self::MayhapAdd => crate::mf::add_alone(request, slot, context, scratch),
+            Self::Bloom => crate::bf::ask(requests, value, scratch, replies),
+            Self::Cuckoo => crate::cf::ask(requests, value, scratch, replies),
+            Self::Mayhap => crate::mf::ask(requests, value, context, scratch, replies),
         }
     }
 }
 
-/// The result of a batch.
+/// The answers of a batch of lookups, for the statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Together {
-    /// The number of requests that were answered.
-    pub done: usize,
-    /// Did any of them change the filter?
-    pub changed: bool,
-    /// Lookups answered *maybe*, for the statistics.
+pub struct Asked {
+    /// Lookups answered *maybe*.
     pub hits: u64,
     /// Lookups answered *no*.
     pub misses: u64,
+}
+
+/// Additions of items that can run together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adds {
+    /// `BF.ADD`, `BF.MADD`.
+    Bloom,
+    /// `BF.INSERT`.
+    BloomInsert,
+    /// `MF.ADD`, `MF.MADD`.
+    Mayhap,
+}
+
+impl Adds {
+    /// Can this request run together with others? If not, only [`add_alone`](Self::add_alone) runs it.
+    #[inline]
+    #[must_use]
+    pub fn joins(self, request: &Request<'_>) -> bool {
+        match self {
+            Self::Bloom | Self::Mayhap => true,
+            Self::BloomInsert => crate::bf::inserted_items(request).is_some(),
+        }
+    }
+
+    /// Runs those of `requests` that need only shared access to the value, and pushes a reply for each. Adds the hashes of new items to
+    /// `new`, if a log needs them.
+    pub fn add_together(
+        self,
+        requests: &[Request<'_>],
+        value: Option<&Value>,
+        new: Option<&mut Vec<ItemHash>>,
+        scratch: &mut Scratch,
+        replies: &mut Vec<Reply>,
+    ) -> Added {
+        if let Some(lost) = value.and_then(Value::lost) {
+            refuse_all(requests, &Refusal::Lost(lost), replies);
+            return Added::default();
+        }
+        match self {
+            Self::Bloom => crate::bf::add_together(requests, value, new, scratch, replies),
+            Self::BloomInsert => crate::bf::insert_together(requests, value, new, scratch, replies),
+            Self::Mayhap => crate::mf::add_together(requests, value, new, scratch, replies),
+        }
+    }
+
+    /// Runs one request with exclusive access: the filter may be created and may grow. `begun` has the results of its first items, if
+    /// they were added together with others a moment ago.
+    ///
+    /// # Errors
+    /// The error that the client gets.
+    pub fn add_alone(
+        self,
+        request: &Request<'_>,
+        begun: &BatchBits,
+        slot: &mut Slot<'_>,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
+        match self {
+            Self::Bloom => crate::bf::add_alone(request, begun, slot, context),
+            Self::BloomInsert => crate::bf::insert_alone(request, begun, slot, context),
+            Self::Mayhap => crate::mf::add_alone(request, begun, slot, context),
+        }
+    }
+}
+
+/// What a batch of additions did with shared access.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Added {
+    /// Which requests were answered.
+    pub ran: Ran,
+    /// The number of new items. If it is 0, nothing changed.
+    pub new_items: u64,
+}
+
+/// How far a batch came with shared access.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Ran {
+    /// All requests are answered.
+    #[default]
+    All,
+    /// The next request needs exclusive access.
+    Rest {
+        /// The number of requests that are answered.
+        done: usize,
+        /// The first items of the next request were added already: which of them were new.
+        begun: BatchBits,
+    },
+}
+
+impl Ran {
+    /// The first `done` requests are answered, and nothing of the next one was done.
+    #[must_use]
+    pub const fn only(done: usize) -> Self {
+        Self::Rest { done, begun: BatchBits::new() }
+    }
 }
 
 /// Exclusive access to one key: its value can be changed, removed or created.
@@ -281,7 +344,7 @@ pub fn kept_words(words: usize, left_out: &[usize]) -> Vec<usize> {
     (0..words).filter(|at| is_kept[*at]).collect()
 }
 
-/// Buffers that batches reuse.
+/// Buffers that batches reuse. What is left in them means nothing.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// The hashes of all items of a batch.
@@ -290,28 +353,19 @@ pub struct Scratch {
     pub answers: Answers,
     /// The results of a batch of insertions.
     pub inserted: NewItems,
-    /// The number of items of the next request that were inserted already. `inserted` has their results.
-    pub begun: usize,
-    /// Index in `inserted` of the first result of that request.
-    pub begun_at: usize,
-    /// New items that batches inserted through shared access. Batches add to it; the engine takes it for the statistics.
-    pub added: u64,
-    /// Does a log need to know which items were new?
-    pub collects: bool,
-    /// The new items.
+    /// The hashes of new items, for a log.
     pub new: Vec<ItemHash>,
     /// The bytes of a log record.
     pub record: Vec<u8>,
-    /// All changes by requests that ran with these buffers have a log number below this one.
-    pub logged: u64,
 }
 
 impl Scratch {
-    /// Records which of the items just inserted were new, if a log needs them.
-    pub(crate) fn collect(&mut self) {
-        if self.collects {
-            let new = self.hashes.iter().zip(self.inserted.iter()).filter(|(_, new)| *new);
-            self.new.extend(new.map(|(hash, _)| *hash));
+    /// Adds the hashes of those items just inserted that were new to `new`, if a log needs them.
+    #[inline]
+    pub(crate) fn collect_new(&self, new: Option<&mut Vec<ItemHash>>) {
+        if let Some(new) = new {
+            let hashes = self.hashes.iter().zip(self.inserted.iter()).filter(|(_, new)| *new);
+            new.extend(hashes.map(|(hash, _)| *hash));
         }
     }
 }

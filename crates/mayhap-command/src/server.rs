@@ -3,8 +3,11 @@
 
 use std::fmt;
 
-use crate::command::{Arity, Command, Family, Flags, Names};
+use crate::command::{Arity, Changes, Command, Family, Flags, Names};
+use crate::names;
 use crate::run::Run;
+use crate::touch::Touch;
+use crate::traits::{InTransaction, Secrets, Touches, Traits, tips};
 
 /// Commands on the connection and the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,8 +80,6 @@ pub enum Server {
 /// A subcommand, such as `CLIENT LIST`.
 #[derive(Debug)]
 pub struct Subcommand {
-    /// The command it belongs to.
-    pub of: Server,
     /// In lower case.
     pub name: &'static str,
     /// The number of words of a request, including the command and the subcommand.
@@ -89,17 +90,10 @@ pub struct Subcommand {
     pub summary: &'static str,
     /// The words after it, as the manual writes them.
     pub syntax: &'static str,
-}
-
-/// Returns the subcommand with this name, in upper or lower case.
-#[must_use]
-pub fn subcommand(of: Server, name: &[u8]) -> Option<&'static Subcommand> {
-    subcommands(of).find(|row| row.name.as_bytes().eq_ignore_ascii_case(name))
-}
-
-/// Returns all subcommands of a command.
-pub fn subcommands(of: Server) -> impl Iterator<Item = &'static Subcommand> {
-    SUBCOMMANDS.iter().filter(move |row| row.of == of)
+    /// Which of the words must not be shown to others, beside those of the command.
+    pub secrets: Secrets,
+    /// The hints of `COMMAND INFO`.
+    pub tips: &'static [&'static str],
 }
 
 /// A row without keys. `WATCH`, the only command here with keys, sets them itself.
@@ -122,22 +116,25 @@ const fn row(
         syntax,
         since,
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Server(run),
     }
 }
 
 const fn sub(
-    of: Server,
     name: &'static str,
     arity: Arity,
     flags: Flags,
     syntax: &'static str,
     summary: &'static str,
 ) -> Subcommand {
-    Subcommand { of, name, arity, flags, summary, syntax }
+    Subcommand { name, arity, flags, summary, syntax, secrets: Secrets::None, tips: &[] }
 }
 
 const SLOW: Flags = Flags { fast: false, ..Flags::NEITHER };
+
+/// The ACL category of the commands around `MULTI`.
+const TRANSACTION: Option<&str> = Some("transaction");
 
 use Arity::{AtLeast, Exactly};
 use Family::{Connection as C, Server as S};
@@ -145,105 +142,136 @@ use Family::{Connection as C, Server as S};
 /// The family's rows of the table.
 #[rustfmt::skip]
 pub static COMMANDS: &[Command] = &[
-    row("hello", AtLeast(1), Flags::NEITHER, (C, Server::Hello), "[protover [AUTH username password] [SETNAME clientname]]", "6.0.0", "Selects the protocol version; can also authenticate and name the connection"),
-    row("auth", AtLeast(2), Flags::NEITHER, (C, Server::Auth), "[username] password", "1.0.0", "Authenticates the connection"),
-    row("ping", AtLeast(1), Flags::NEITHER, (C, Server::Ping), "[message]", "1.0.0", "Returns PONG, or the message if there is one"),
+    Command { traits: Traits { needs_no_authentication: true, secrets: Secrets::After { word: "auth", count: 2 }, ..Traits::USUAL }, ..row("hello", AtLeast(1), Flags::NEITHER, (C, Server::Hello), "[protover [AUTH username password] [SETNAME clientname]]", "6.0.0", "Selects the protocol version; can also authenticate and name the connection") },
+    Command { traits: Traits { needs_no_authentication: true, secrets: Secrets::From(1), ..Traits::USUAL }, ..row("auth", AtLeast(2), Flags::NEITHER, (C, Server::Auth), "[username] password", "1.0.0", "Authenticates the connection") },
+    Command { traits: Traits { tips: tips::EVERY_SERVER, ..Traits::USUAL }, ..row("ping", AtLeast(1), Flags::NEITHER, (C, Server::Ping), "[message]", "1.0.0", "Returns PONG, or the message if there is one") },
     row("echo", Exactly(2), Flags::NEITHER, (C, Server::Echo), "message", "1.0.0", "Returns the message"),
-    row("quit", AtLeast(1), Flags::NEITHER, (C, Server::Quit), "", "1.0.0", "Replies OK and closes the connection"),
-    row("reset", Exactly(1), Flags::NEITHER, (C, Server::Reset), "", "6.2.0", "Resets the connection to its initial state"),
+    Command { traits: Traits { needs_no_authentication: true, in_transaction: InTransaction::AtOnce, ..Traits::USUAL }, ..row("quit", AtLeast(1), Flags::NEITHER, (C, Server::Quit), "", "1.0.0", "Replies OK and closes the connection") },
+    Command { traits: Traits { needs_no_authentication: true, in_transaction: InTransaction::AtOnce, ..Traits::USUAL }, ..row("reset", Exactly(1), Flags::NEITHER, (C, Server::Reset), "", "6.2.0", "Resets the connection to its initial state") },
     row("select", Exactly(2), Flags::NEITHER, (C, Server::Select), "index", "1.0.0", "Selects the database; there is only database 0"),
-    row("client", AtLeast(2), SLOW, (C, Server::Client), "subcommand", "2.4.0", "Shows and manages client connections"),
-    row("multi", Exactly(1), Flags::NEITHER, (C, Server::Multi), "", "1.2.0", "Starts a transaction"),
-    row("exec", Exactly(1), SLOW, (C, Server::Exec), "", "1.2.0", "Runs the commands of the transaction; no other client's commands run in between"),
-    row("discard", Exactly(1), Flags::NEITHER, (C, Server::Discard), "", "2.0.0", "Discards the transaction"),
-    Command { names: Names::ALL, ..row("watch", AtLeast(2), Flags::NEITHER, (C, Server::Watch), "key [key ...]", "2.2.0", "Makes the next EXEC do nothing if one of the keys changes before it") },
-    row("unwatch", Exactly(1), Flags::NEITHER, (C, Server::Unwatch), "", "2.2.0", "Stops watching all keys"),
-    row("command", AtLeast(1), SLOW, (S, Server::Command), "[subcommand]", "2.8.13", "Returns details of all commands"),
-    row("info", AtLeast(1), SLOW, (S, Server::Info), "[section [section ...]]", "1.0.0", "Returns information and statistics about the server"),
-    row("config", AtLeast(2), Flags::ADMIN, (S, Server::Config), "subcommand", "2.0.0", "Reads and sets parameters"),
-    row("slowlog", AtLeast(2), Flags::ADMIN, (S, Server::SlowLog), "subcommand", "2.2.12", "Shows the log of slow requests"),
-    row("latency", AtLeast(2), Flags::ADMIN, (S, Server::Latency), "subcommand", "2.8.13", "Shows latency statistics"),
-    row("cluster", AtLeast(2), SLOW, (S, Server::Cluster), "subcommand", "3.0.0", "Refused, except INFO, KEYSLOT and MYID: there is no cluster mode"),
-    row("debug", AtLeast(2), Flags::ADMIN, (S, Server::Debug), "subcommand", "1.0.0", "Commands for testing"),
-    row("shutdown", AtLeast(1), Flags::ADMIN, (S, Server::Shutdown), "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", "1.0.0", "Stops the server"),
-    row("time", Exactly(1), Flags::NEITHER, (S, Server::Time), "", "2.6.0", "Returns the Unix time: seconds and microseconds"),
-    row("role", Exactly(1), Flags::NEITHER, (S, Server::Role), "", "2.8.12", "Returns the replication role: always master, without replicas"),
+    Command { traits: Traits { subcommands: CLIENT, ..Traits::USUAL }, ..row("client", AtLeast(2), SLOW, (C, Server::Client), "subcommand", "2.4.0", "Shows and manages client connections") },
+    Command { traits: Traits { in_transaction: InTransaction::AtOnce, category: TRANSACTION, ..Traits::USUAL }, ..row("multi", Exactly(1), Flags::NEITHER, (C, Server::Multi), "", "1.2.0", "Starts a transaction") },
+    Command { traits: Traits { in_transaction: InTransaction::AtOnce, category: TRANSACTION, long_reply: true, skips_slow_log: true, ..Traits::USUAL }, ..row("exec", Exactly(1), Flags { changes: Changes::WhatIsQueued, ..SLOW }, (C, Server::Exec), "", "1.2.0", "Runs the commands of the transaction; no other client's commands run in between") },
+    Command { traits: Traits { in_transaction: InTransaction::AtOnce, category: TRANSACTION, ..Traits::USUAL }, ..row("discard", Exactly(1), Flags::NEITHER, (C, Server::Discard), "", "2.0.0", "Discards the transaction") },
+    Command { names: Names::ALL, traits: Traits { in_transaction: InTransaction::AtOnce, category: TRANSACTION, touches: Touches::Each(Touch::Notice), ..Traits::USUAL }, ..row("watch", AtLeast(2), Flags::NEITHER, (C, Server::Watch), "key [key ...]", "2.2.0", "Makes the next EXEC do nothing if one of the keys changes before it") },
+    Command { traits: Traits { category: TRANSACTION, ..Traits::USUAL }, ..row("unwatch", Exactly(1), Flags::NEITHER, (C, Server::Unwatch), "", "2.2.0", "Stops watching all keys") },
+    Command { traits: Traits { subcommands: COMMAND, tips: tips::ANY_ORDER, ..Traits::USUAL }, ..row("command", AtLeast(1), SLOW, (S, Server::Command), "[subcommand]", "2.8.13", "Returns details of all commands") },
+    Command { traits: Traits { dangerous: true, tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"], ..Traits::USUAL }, ..row(names::INFO, AtLeast(1), SLOW, (S, Server::Info), "[section [section ...]]", "1.0.0", "Returns information and statistics about the server") },
+    Command { traits: Traits { subcommands: CONFIG, secrets: Secrets::After { word: "requirepass", count: 1 }, ..Traits::USUAL }, ..row("config", AtLeast(2), Flags::ADMIN, (S, Server::Config), "subcommand", "2.0.0", "Reads and sets parameters") },
+    Command { traits: Traits { subcommands: SLOWLOG, ..Traits::USUAL }, ..row("slowlog", AtLeast(2), Flags::ADMIN, (S, Server::SlowLog), "subcommand", "2.2.12", "Shows the log of slow requests") },
+    Command { traits: Traits { subcommands: LATENCY, ..Traits::USUAL }, ..row("latency", AtLeast(2), Flags::ADMIN, (S, Server::Latency), "subcommand", "2.8.13", "Shows latency statistics") },
+    Command { traits: Traits { subcommands: CLUSTER, ..Traits::USUAL }, ..row("cluster", AtLeast(2), SLOW, (S, Server::Cluster), "subcommand", "3.0.0", "Refused, except INFO, KEYSLOT and MYID: there is no cluster mode") },
+    Command { traits: Traits { subcommands: DEBUG, off_by_default: true, ..Traits::USUAL }, ..row("debug", AtLeast(2), Flags::ADMIN, (S, Server::Debug), "subcommand", "1.0.0", "Commands for testing") },
+    Command { traits: Traits { in_transaction: InTransaction::Refused, ..Traits::USUAL }, ..row("shutdown", AtLeast(1), Flags::ADMIN, (S, Server::Shutdown), "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", "1.0.0", "Stops the server") },
+    Command { traits: Traits { tips: tips::NONDETERMINISTIC, ..Traits::USUAL }, ..row("time", Exactly(1), Flags::NEITHER, (S, Server::Time), "", "2.6.0", "Returns the Unix time: seconds and microseconds") },
+    Command { traits: Traits { tips: tips::NONDETERMINISTIC, ..Traits::USUAL }, ..row("role", Exactly(1), Flags::NEITHER, (S, Server::Role), "", "2.8.12", "Returns the replication role: always master, without replicas") },
     row("replicaof", Exactly(3), Flags::ADMIN, (S, Server::ReplicaOf), "host port", "5.0.0", "Accepts only NO ONE: there is no replication"),
     row("slaveof", Exactly(3), Flags::ADMIN, (S, Server::ReplicaOf), "host port", "1.0.0", "Accepts only NO ONE: there is no replication"),
     row("readonly", Exactly(1), Flags::NEITHER, (C, Server::ReadOnly), "", "3.0.0", "Refused: there is no cluster mode"),
     row("readwrite", Exactly(1), Flags::NEITHER, (C, Server::ReadOnly), "", "3.0.0", "Refused: there is no cluster mode"),
     row("asking", Exactly(1), Flags::NEITHER, (C, Server::ReadOnly), "", "3.0.0", "Refused: there is no cluster mode"),
-    row("module", AtLeast(2), Flags::ADMIN, (S, Server::Module), "subcommand", "4.0.0", "Lists the built-in module"),
-    row("acl", AtLeast(2), Flags::ADMIN, (S, Server::Acl), "subcommand", "6.0.0", "Manages users and their permissions"),
+    Command { traits: Traits { subcommands: MODULE, ..Traits::USUAL }, ..row("module", AtLeast(2), Flags::ADMIN, (S, Server::Module), "subcommand", "4.0.0", "Lists the built-in module") },
+    Command { traits: Traits { subcommands: ACL, ..Traits::USUAL }, ..row("acl", AtLeast(2), Flags::ADMIN, (S, Server::Acl), "subcommand", "6.0.0", "Manages users and their permissions") },
 ];
 
-/// The subcommands of all commands that have them.
 #[rustfmt::skip]
-pub static SUBCOMMANDS: &[Subcommand] = &[
-    sub(Server::Acl, "cat", AtLeast(2), SLOW, "[category]", "Lists the categories, or the commands of one"),
-    sub(Server::Acl, "deluser", AtLeast(3), Flags::ADMIN, "username [username ...]", "Deletes users and closes their connections"),
-    sub(Server::Acl, "dryrun", AtLeast(4), Flags::ADMIN, "username command [arg [arg ...]]", "Checks whether a user may run a command, without running it"),
-    sub(Server::Acl, "genpass", AtLeast(2), SLOW, "[bits]", "Generates a random password"),
-    sub(Server::Acl, "getuser", Exactly(3), Flags::ADMIN, "username", "Returns the rules of a user"),
-    sub(Server::Acl, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Acl, "list", Exactly(2), Flags::ADMIN, "", "Lists all users and their rules, in the format of the users file"),
-    sub(Server::Acl, "load", Exactly(2), Flags::ADMIN, "", "Reloads the users file; an error changes nothing"),
-    sub(Server::Acl, "log", AtLeast(2), Flags::ADMIN, "[count | RESET]", "Lists recently denied requests and their users"),
-    sub(Server::Acl, "save", Exactly(2), Flags::ADMIN, "", "Writes all users to the users file"),
-    sub(Server::Acl, "setuser", AtLeast(3), Flags::ADMIN, "username [rule [rule ...]]", "Creates or changes a user; if one rule is invalid, none is applied"),
-    sub(Server::Acl, "users", Exactly(2), Flags::ADMIN, "", "Lists the names of all users"),
-    sub(Server::Acl, "whoami", Exactly(2), SLOW, "", "Returns the user name of the connection"),
-    sub(Server::Client, "getname", Exactly(2), SLOW, "", "Returns the name of the connection"),
-    sub(Server::Client, "getredir", Exactly(2), SLOW, "", "Returns -1: client tracking is not supported"),
-    sub(Server::Client, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Client, "id", Exactly(2), SLOW, "", "Returns the ID of the connection"),
-    sub(Server::Client, "info", Exactly(2), SLOW, "", "Returns information about the connection"),
-    sub(Server::Client, "kill", AtLeast(3), Flags::ADMIN, "ip:port | [ID id] [TYPE type] [USER username] [ADDR ip:port] [LADDR ip:port] [SKIPME yes|no]", "Closes connections"),
-    sub(Server::Client, "list", AtLeast(2), Flags::ADMIN, "[TYPE type] [ID id [id ...]]", "Lists connections"),
-    sub(Server::Client, "no-evict", Exactly(3), Flags::ADMIN, "ON|OFF", "Accepted, but has no effect"),
-    sub(Server::Client, "no-touch", Exactly(3), SLOW, "ON|OFF", "Accepted, but has no effect"),
-    sub(Server::Client, "pause", AtLeast(3), Flags::ADMIN, "timeout [WRITE|ALL]", "Suspends all requests, or only writes, for a number of milliseconds"),
-    sub(Server::Client, "reply", Exactly(3), SLOW, "ON|OFF|SKIP", "Turns replies on or off"),
-    sub(Server::Client, "setinfo", Exactly(4), SLOW, "LIB-NAME libname | LIB-VER libver", "Sets the name or version of the client library"),
-    sub(Server::Client, "setname", Exactly(3), SLOW, "connection-name", "Sets the name of the connection"),
-    sub(Server::Client, "unblock", AtLeast(3), Flags::ADMIN, "client-id [TIMEOUT|ERROR]", "Returns 0: no command blocks"),
-    sub(Server::Client, "unpause", Exactly(2), Flags::ADMIN, "", "Ends a CLIENT PAUSE"),
-    sub(Server::Cluster, "countkeysinslot", Exactly(3), SLOW, "slot", "Refused: there is no cluster mode"),
-    sub(Server::Cluster, "help", Exactly(2), SLOW, "", "Refused: there is no cluster mode"),
-    sub(Server::Cluster, "info", Exactly(2), SLOW, "", "Returns the state of the cluster: disabled"),
-    sub(Server::Cluster, "keyslot", Exactly(3), SLOW, "key", "Returns the hash slot that a key would have in a cluster"),
-    sub(Server::Cluster, "myid", Exactly(2), SLOW, "", "Returns the ID of the server"),
-    sub(Server::Cluster, "nodes", Exactly(2), SLOW, "", "Refused: there is no cluster mode"),
-    sub(Server::Cluster, "shards", Exactly(2), SLOW, "", "Refused: there is no cluster mode"),
-    sub(Server::Cluster, "slots", Exactly(2), SLOW, "", "Refused: there is no cluster mode"),
-    sub(Server::Command, "count", Exactly(2), SLOW, "", "Returns the number of commands"),
-    sub(Server::Command, "docs", AtLeast(2), SLOW, "[command-name [command-name ...]]", "Returns the documentation of commands"),
-    sub(Server::Command, "getkeys", AtLeast(4), SLOW, "command [arg [arg ...]]", "Returns the keys in a request"),
-    sub(Server::Command, "getkeysandflags", AtLeast(4), SLOW, "command [arg [arg ...]]", "Returns the keys in a request and how each is accessed"),
-    sub(Server::Command, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Command, "info", AtLeast(2), SLOW, "[command-name [command-name ...]]", "Returns details of commands"),
-    sub(Server::Command, "list", AtLeast(2), SLOW, "[FILTERBY MODULE module-name | ACLCAT category | PATTERN pattern]", "Lists the names of commands"),
-    sub(Server::Config, "get", AtLeast(3), Flags::ADMIN, "parameter [parameter ...]", "Reads parameters"),
-    sub(Server::Config, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Config, "resetstat", Exactly(2), Flags::ADMIN, "", "Resets the statistics"),
-    sub(Server::Config, "rewrite", Exactly(2), Flags::ADMIN, "", "Writes the parameters to the configuration file"),
-    sub(Server::Config, "set", AtLeast(4), Flags::ADMIN, "parameter value [parameter value ...]", "Sets parameters"),
-    sub(Server::Debug, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Debug, "reload", AtLeast(2), Flags::ADMIN, "[NOSAVE]", "Writes a snapshot, if there is a data folder, and reloads every value from its stored bytes"),
-    sub(Server::Debug, "sleep", Exactly(3), Flags::ADMIN, "seconds", "Delays the connection, by at most 10 seconds"),
-    sub(Server::Latency, "doctor", Exactly(2), Flags::ADMIN, "", "Describes in words what was slow"),
-    sub(Server::Latency, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Latency, "history", Exactly(3), Flags::ADMIN, "event", "Returns the recorded times and latencies of an event"),
-    sub(Server::Latency, "latest", Exactly(2), Flags::ADMIN, "", "Returns the latest and the highest latency of every event"),
-    sub(Server::Latency, "reset", AtLeast(2), Flags::ADMIN, "[event [event ...]]", "Deletes the recorded latencies"),
-    sub(Server::Module, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::Module, "list", Exactly(2), Flags::ADMIN, "", "Lists the module whose commands are built in"),
-    sub(Server::Module, "load", AtLeast(3), Flags::ADMIN, "path [arg [arg ...]]", "Refused: the built-in module is the only one"),
-    sub(Server::Module, "unload", Exactly(3), Flags::ADMIN, "name", "Refused: the built-in module is the only one"),
-    sub(Server::SlowLog, "get", AtLeast(2), Flags::ADMIN, "[count]", "Returns the slow requests, newest first"),
-    sub(Server::SlowLog, "help", Exactly(2), SLOW, "", "Prints this help"),
-    sub(Server::SlowLog, "len", Exactly(2), Flags::ADMIN, "", "Returns the number of entries"),
-    sub(Server::SlowLog, "reset", Exactly(2), Flags::ADMIN, "", "Deletes all entries"),
+static ACL: &[Subcommand] = &[
+    sub("cat", AtLeast(2), SLOW, "[category]", "Lists the categories, or the commands of one"),
+    sub("deluser", AtLeast(3), Flags::ADMIN, "username [username ...]", "Deletes users and closes their connections"),
+    sub("dryrun", AtLeast(4), Flags::ADMIN, "username command [arg [arg ...]]", "Checks whether a user may run a command, without running it"),
+    sub("genpass", AtLeast(2), SLOW, "[bits]", "Generates a random password"),
+    sub("getuser", Exactly(3), Flags::ADMIN, "username", "Returns the rules of a user"),
+    sub("help", Exactly(2), SLOW, "", "Prints this help"),
+    sub("list", Exactly(2), Flags::ADMIN, "", "Lists all users and their rules, in the format of the users file"),
+    sub("load", Exactly(2), Flags::ADMIN, "", "Reloads the users file; an error changes nothing"),
+    sub("log", AtLeast(2), Flags::ADMIN, "[count | RESET]", "Lists recently denied requests and their users"),
+    sub("save", Exactly(2), Flags::ADMIN, "", "Writes all users to the users file"),
+    Subcommand { secrets: Secrets::From(3), ..sub("setuser", AtLeast(3), Flags::ADMIN, "username [rule [rule ...]]", "Creates or changes a user; if one rule is invalid, none is applied") },
+    sub("users", Exactly(2), Flags::ADMIN, "", "Lists the names of all users"),
+    sub("whoami", Exactly(2), SLOW, "", "Returns the user name of the connection"),
+];
+
+#[rustfmt::skip]
+static CLIENT: &[Subcommand] = &[
+    sub("getname", Exactly(2), SLOW, "", "Returns the name of the connection"),
+    sub("getredir", Exactly(2), SLOW, "", "Returns -1: client tracking is not supported"),
+    sub("help", Exactly(2), SLOW, "", "Prints this help"),
+    Subcommand { tips: tips::NONDETERMINISTIC, ..sub("id", Exactly(2), SLOW, "", "Returns the ID of the connection") },
+    Subcommand { tips: tips::NONDETERMINISTIC, ..sub("info", Exactly(2), SLOW, "", "Returns information about the connection") },
+    sub("kill", AtLeast(3), Flags::ADMIN, "ip:port | [ID id] [TYPE type] [USER username] [ADDR ip:port] [LADDR ip:port] [SKIPME yes|no]", "Closes connections"),
+    Subcommand { tips: tips::NONDETERMINISTIC, ..sub("list", AtLeast(2), Flags::ADMIN, "[TYPE type] [ID id [id ...]]", "Lists connections") },
+    sub("no-evict", Exactly(3), Flags::ADMIN, "ON|OFF", "Accepted, but has no effect"),
+    sub("no-touch", Exactly(3), SLOW, "ON|OFF", "Accepted, but has no effect"),
+    sub("pause", AtLeast(3), Flags::ADMIN, "timeout [WRITE|ALL]", "Suspends all requests, or only writes, for a number of milliseconds"),
+    sub("reply", Exactly(3), SLOW, "ON|OFF|SKIP", "Turns replies on or off"),
+    sub("setinfo", Exactly(4), SLOW, "LIB-NAME libname | LIB-VER libver", "Sets the name or version of the client library"),
+    sub("setname", Exactly(3), SLOW, "connection-name", "Sets the name of the connection"),
+    sub("unblock", AtLeast(3), Flags::ADMIN, "client-id [TIMEOUT|ERROR]", "Returns 0: no command blocks"),
+    sub("unpause", Exactly(2), Flags::ADMIN, "", "Ends a CLIENT PAUSE"),
+];
+
+#[rustfmt::skip]
+static CLUSTER: &[Subcommand] = &[
+    sub("countkeysinslot", Exactly(3), SLOW, "slot", "Refused: there is no cluster mode"),
+    sub("help", Exactly(2), SLOW, "", "Refused: there is no cluster mode"),
+    Subcommand { tips: tips::NONDETERMINISTIC, ..sub("info", Exactly(2), SLOW, "", "Returns the state of the cluster: disabled") },
+    sub("keyslot", Exactly(3), SLOW, "key", "Returns the hash slot that a key would have in a cluster"),
+    sub("myid", Exactly(2), SLOW, "", "Returns the ID of the server"),
+    Subcommand { tips: tips::NONDETERMINISTIC, ..sub("nodes", Exactly(2), SLOW, "", "Refused: there is no cluster mode") },
+    Subcommand { tips: tips::NONDETERMINISTIC, ..sub("shards", Exactly(2), SLOW, "", "Refused: there is no cluster mode") },
+    Subcommand { tips: tips::NONDETERMINISTIC, ..sub("slots", Exactly(2), SLOW, "", "Refused: there is no cluster mode") },
+];
+
+#[rustfmt::skip]
+static COMMAND: &[Subcommand] = &[
+    sub("count", Exactly(2), SLOW, "", "Returns the number of commands"),
+    Subcommand { tips: tips::ANY_ORDER, ..sub("docs", AtLeast(2), SLOW, "[command-name [command-name ...]]", "Returns the documentation of commands") },
+    sub("getkeys", AtLeast(4), SLOW, "command [arg [arg ...]]", "Returns the keys in a request"),
+    sub("getkeysandflags", AtLeast(4), SLOW, "command [arg [arg ...]]", "Returns the keys in a request and how each is accessed"),
+    sub("help", Exactly(2), SLOW, "", "Prints this help"),
+    sub("info", AtLeast(2), SLOW, "[command-name [command-name ...]]", "Returns details of commands"),
+    Subcommand { tips: tips::ANY_ORDER, ..sub("list", AtLeast(2), SLOW, "[FILTERBY MODULE module-name | ACLCAT category | PATTERN pattern]", "Lists the names of commands") },
+];
+
+#[rustfmt::skip]
+static CONFIG: &[Subcommand] = &[
+    sub("get", AtLeast(3), Flags::ADMIN, "parameter [parameter ...]", "Reads parameters"),
+    sub("help", Exactly(2), SLOW, "", "Prints this help"),
+    Subcommand { tips: tips::EVERY_SERVER, ..sub("resetstat", Exactly(2), Flags::ADMIN, "", "Resets the statistics") },
+    Subcommand { tips: tips::EVERY_SERVER, ..sub("rewrite", Exactly(2), Flags::ADMIN, "", "Writes the parameters to the configuration file") },
+    Subcommand { tips: tips::EVERY_SERVER, ..sub("set", AtLeast(4), Flags::ADMIN, "parameter value [parameter value ...]", "Sets parameters") },
+];
+
+#[rustfmt::skip]
+static DEBUG: &[Subcommand] = &[
+    sub("help", Exactly(2), SLOW, "", "Prints this help"),
+    sub("reload", AtLeast(2), Flags::ADMIN, "[NOSAVE]", "Writes a snapshot, if there is a data folder, and reloads every value from its stored bytes"),
+    sub("sleep", Exactly(3), Flags::ADMIN, "seconds", "Delays the connection, by at most 10 seconds"),
+];
+
+#[rustfmt::skip]
+static LATENCY: &[Subcommand] = &[
+    Subcommand { tips: tips::NONDETERMINISTIC, ..sub("doctor", Exactly(2), Flags::ADMIN, "", "Describes in words what was slow") },
+    sub("help", Exactly(2), SLOW, "", "Prints this help"),
+    Subcommand { tips: tips::NONDETERMINISTIC, ..sub("history", Exactly(3), Flags::ADMIN, "event", "Returns the recorded times and latencies of an event") },
+    Subcommand { tips: tips::NONDETERMINISTIC, ..sub("latest", Exactly(2), Flags::ADMIN, "", "Returns the latest and the highest latency of every event") },
+    sub("reset", AtLeast(2), Flags::ADMIN, "[event [event ...]]", "Deletes the recorded latencies"),
+];
+
+#[rustfmt::skip]
+static MODULE: &[Subcommand] = &[
+    sub("help", Exactly(2), SLOW, "", "Prints this help"),
+    sub("list", Exactly(2), Flags::ADMIN, "", "Lists the module whose commands are built in"),
+    sub("load", AtLeast(3), Flags::ADMIN, "path [arg [arg ...]]", "Refused: the built-in module is the only one"),
+    sub("unload", Exactly(3), Flags::ADMIN, "name", "Refused: the built-in module is the only one"),
+];
+
+#[rustfmt::skip]
+static SLOWLOG: &[Subcommand] = &[
+    sub("get", AtLeast(2), Flags::ADMIN, "[count]", "Returns the slow requests, newest first"),
+    sub("help", Exactly(2), SLOW, "", "Prints this help"),
+    sub("len", Exactly(2), Flags::ADMIN, "", "Returns the number of entries"),
+    sub("reset", Exactly(2), Flags::ADMIN, "", "Deletes all entries"),
 ];
 
 /// Why a command on the connection or the server was refused: part of [`Refusal`](crate::Refusal).
@@ -512,14 +540,16 @@ mod tests {
 
     #[test]
     fn subcommands_are_unique_and_arity_counts_both_words() {
-        for (index, row) in SUBCOMMANDS.iter().enumerate() {
-            let (Exactly(words) | AtLeast(words)) = row.arity;
-            assert!(words >= 2, "{}", row.name);
-            assert_eq!(row.name, row.name.to_lowercase());
-            let same = |other: &Subcommand| other.of == row.of && other.name == row.name;
-            assert_eq!(SUBCOMMANDS.iter().position(same), Some(index), "{}", row.name);
-            let found = subcommand(row.of, row.name.to_uppercase().as_bytes()).unwrap();
-            assert!(std::ptr::eq(found, row));
+        for command in COMMANDS {
+            for (index, row) in command.traits.subcommands.iter().enumerate() {
+                let (Exactly(words) | AtLeast(words)) = row.arity;
+                assert!(words >= 2, "{}", row.name);
+                assert_eq!(row.name, row.name.to_lowercase());
+                let same = |other: &Subcommand| other.name == row.name;
+                assert_eq!(command.traits.subcommands.iter().position(same), Some(index), "{}", row.name);
+                let found = command.subcommand(row.name.to_uppercase().as_bytes()).unwrap();
+                assert!(std::ptr::eq(found, row));
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::command::Command;
+use crate::server::Subcommand;
 use crate::{bf, bits, cf, keyspace, mf, server};
 
 /// The families, in the order of the manual.
@@ -36,6 +37,11 @@ fn hash(name: &[u8]) -> usize {
 /// Returns every command.
 pub fn all() -> impl Iterator<Item = &'static Command> {
     FAMILIES.iter().copied().flatten()
+}
+
+/// Returns every subcommand with its command.
+pub fn subcommands() -> impl Iterator<Item = (&'static Command, &'static Subcommand)> {
+    all().flat_map(|command| command.traits.subcommands.iter().map(move |row| (command, row)))
 }
 
 /// Returns the position of a command in [`all`], for tables that are parallel to this one; `None` for a row of another table.

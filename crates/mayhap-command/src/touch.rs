@@ -1,7 +1,8 @@
 //! How a request accesses each of its keys, and so which permissions its user needs.
 
-use crate::command::{Access, Command, Names};
-use crate::run::{Request, Run};
+use crate::command::{Command, Names};
+use crate::run::Request;
+use crate::traits::{Touches, has_word};
 
 /// How a request accesses one of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,38 +56,15 @@ impl<'a> Request<'a> {
 
 /// How the key with this number, from 0, is accessed.
 fn touch(command: &Command, words: &[&[u8]], number: usize) -> Touch {
-    let has = |from: usize, wanted: &[&str]| {
-        let is_wanted = |word: &&[u8]| wanted.iter().any(|one| word.eq_ignore_ascii_case(one.as_bytes()));
-        words.get(from..).unwrap_or_default().iter().any(is_wanted)
-    };
-    match (command.name, number) {
-        ("exists" | "type" | "touch" | "watch" | "object" | "memory" | "strlen", _) => Touch::Notice,
-        ("rename" | "renamenx", 0) => Touch::ReadWrite,
-        ("copy", 0) => Touch::Read,
-        // The reply is the old bit.
-        ("setbit" | "getdel" | "move", _) => Touch::ReadWrite,
-        ("set", _) if has(3, &["get"]) => Touch::ReadWrite,
-        ("bitfield", _) => {
-            if has(2, &["set", "incrby"]) {
-                Touch::ReadWrite
-            } else {
-                Touch::Read
-            }
-        }
-        // Redis flags it read-only, because its answers stay the same.
-        ("cf.compact", _) => Touch::Write,
-        _ => match (command.run, command.flags.access) {
-            // The target, then the sources.
-            (Run::Gather(_), _) => {
-                if number == 0 {
-                    Touch::Write
-                } else {
-                    Touch::Read
-                }
-            }
-            (_, Access::Write) => Touch::Write,
-            (_, Access::Read | Access::Neither) => Touch::Read,
-        },
+    match command.traits.touches {
+        Touches::Usual if command.changes() => Touch::Write,
+        Touches::Usual => Touch::Read,
+        Touches::Each(touch) => touch,
+        Touches::FirstAndRest(first, _) if number == 0 => first,
+        Touches::FirstAndRest(_, rest) => rest,
+        Touches::If { words: wanted, from, then, .. } if has_word(words, from, wanted) => then,
+        Touches::If { otherwise, .. } => otherwise,
+        Touches::Everything => Touch::Write,
     }
 }
 

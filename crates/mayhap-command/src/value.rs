@@ -7,6 +7,7 @@ use mayhap_formats::{redis_bloom, redis_cuckoo};
 use crate::bits::Text;
 use crate::lost::Lost;
 use crate::mf::Holder;
+use crate::names;
 
 /// The value of a key. It is small because there may be a hundred million of them: most of its data is in one heap allocation.
 #[derive(Debug)]
@@ -49,6 +50,17 @@ impl Value {
             (Self::Cuckoo(_) | Self::LoadingCuckoo(_), _) => ValueType::Cuckoo.name(),
             (Self::Lost(_), _) => "lost",
             (Self::Text(_) | Self::Filter(_), _) => "string",
+        }
+    }
+
+    /// The command that looks up items in values of a type, by the name that [`type_name`](Self::type_name) returns.
+    #[must_use]
+    pub fn lookup_of_type(type_name: &str) -> &'static str {
+        let is = |name: &str, own: OwnType| type_name == name || type_name == own.name();
+        match () {
+            () if is(ValueType::Bloom.name(), OwnType::KeyedBloom) => names::BF_MEXISTS,
+            () if is(ValueType::Cuckoo.name(), OwnType::KeyedCuckoo) => names::CF_MEXISTS,
+            () => names::MF_MEXISTS,
         }
     }
 

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use mayhap_command::mf::{Holder, is_commit};
-use mayhap_command::run::Keyspace as KeyspaceCommand;
+use mayhap_command::run::refuse_all;
+use mayhap_command::traits::Touches;
 use mayhap_command::{
-    Batch, Budget, Context, Environment, Limits, Parameters, Refusal, Reply, Request, Run, Scratch, Value,
+    Adds, Asks, Budget, Context, Environment, Limits, Parameters, Ran, Refusal, Reply, Request, Run, Scratch,
+    Value,
 };
 use parking_lot::Mutex;
 
@@ -182,36 +184,44 @@ impl Engine {
         Totals { memory_bytes, expiring: self.expiries.len(), ..self.statistics.totals() }
     }
 
-    /// Runs requests one after another, and pushes one reply for each.
-    pub fn run(&self, mut requests: &[Request<'_>], scratch: &mut Scratch, replies: &mut Vec<Reply>) {
+    /// Runs requests one after another, and pushes one reply for each. All their changes have a log number below the returned one.
+    pub fn execute(
+        &self,
+        mut requests: &[Request<'_>],
+        scratch: &mut Scratch,
+        replies: &mut Vec<Reply>,
+    ) -> u64 {
+        let mut logged = 0;
         while let Some(first) = requests.first() {
-            if is_flush(first) {
+            let made = if is_flush(first) {
                 let (flush, rest) = requests.split_at(1);
-                self.run_alone(flush, scratch, replies);
                 requests = rest;
-                continue;
-            }
-            let most = requests.len().min(AT_ONCE);
-            let flush = requests[..most].iter().position(is_flush);
-            let (run, rest) = requests.split_at(flush.unwrap_or(most));
-            let _open = self.gate.pass();
-            self.run_inside(run, scratch, replies);
-            requests = rest;
+                self.execute_alone(flush, scratch, replies)
+            } else {
+                let most = requests.len().min(AT_ONCE);
+                let flush = requests[..most].iter().position(is_flush);
+                let (now, rest) = requests.split_at(flush.unwrap_or(most));
+                requests = rest;
+                let _open = self.gate.pass();
+                self.apply_all(now, scratch, replies)
+            };
+            logged = logged.max(made);
         }
+        logged
     }
 
-    /// Runs one request that takes long, on a thread that may wait. Meanwhile [`is_busy`](Self::is_busy) is
-    /// true for its names.
-    pub fn run_long(&self, request: Request<'_>, scratch: &mut Scratch, replies: &mut Vec<Reply>) {
+    /// As [`execute`](Self::execute), for one request that takes long, on a thread that may wait. Meanwhile
+    /// [`is_busy`](Self::is_busy) is true for its names.
+    pub fn execute_long(&self, request: Request<'_>, scratch: &mut Scratch, replies: &mut Vec<Reply>) -> u64 {
         if is_flush(&request) {
-            return self.run_alone(&[request], scratch, replies);
+            return self.execute_alone(&[request], scratch, replies);
         }
         if is_commit(&request) {
             self.build_aside(request.name());
         }
         let _busy = self.busy.add(&request.names());
         let _open = self.gate.pass_long();
-        self.run_inside(&[request], scratch, replies);
+        self.apply_all(&[request], scratch, replies)
     }
 
     /// Builds the set that `MF.BUILD name COMMIT` is about to serve, without any lock: other requests use the
@@ -258,7 +268,7 @@ impl Engine {
     /// Runs requests while no others run, unless `watch` is disturbed. `each` gets the replies after every
     /// few requests, and may shorten them. With [`Patience::None`], nothing is run if a long request is
     /// running.
-    pub fn run_transaction(
+    pub fn execute_transaction(
         &self,
         (watch, patience): (Option<&Watch>, Patience),
         requests: &[Request<'_>],
@@ -282,22 +292,27 @@ impl Engine {
         }
         let _together = self.log_together();
         // Replies about items are short; any other reply may be long.
-        let is_short = |request: &Request<'_>| matches!(request.command.run, Run::Items(_));
+        let is_short = |request: &Request<'_>| matches!(request.command.run, Run::Ask(_) | Run::Add(_));
         for part in requests.chunk_by(|one, next| is_short(one) && is_short(next)) {
-            self.run_inside(part, scratch, replies);
+            self.apply_all(part, scratch, replies);
             each(replies);
         }
         Transaction::Done
     }
 
-    /// Runs requests while no others run.
-    pub fn run_alone(&self, requests: &[Request<'_>], scratch: &mut Scratch, replies: &mut Vec<Reply>) {
+    /// As [`execute`](Self::execute), while no other requests run.
+    pub fn execute_alone(
+        &self,
+        requests: &[Request<'_>],
+        scratch: &mut Scratch,
+        replies: &mut Vec<Reply>,
+    ) -> u64 {
         let _closed = self.gate.close();
         let _together = self.log_together();
-        self.run_inside(requests, scratch, replies);
+        self.apply_all(requests, scratch, replies)
     }
 
-    /// Watches some names: [`run_transaction`](Self::run_transaction) does nothing after one of them was
+    /// Watches some names: [`execute_transaction`](Self::execute_transaction) does nothing after one of them was
     /// changed.
     pub fn watch(&self, names: &[&[u8]]) -> Watch {
         let watch = self.begin_watch(names);
@@ -361,7 +376,13 @@ impl Engine {
         })
     }
 
-    fn run_inside(&self, requests: &[Request<'_>], scratch: &mut Scratch, replies: &mut Vec<Reply>) {
+    /// Applies requests in order, inside the gate. All their changes have a log number below the returned one.
+    fn apply_all(
+        &self,
+        mut requests: &[Request<'_>],
+        scratch: &mut Scratch,
+        replies: &mut Vec<Reply>,
+    ) -> u64 {
         let now = self.now();
         let moment = Moment::new(now.ms, &*self.environment);
         let parameters = self.parameters.load();
@@ -371,45 +392,40 @@ impl Engine {
             parameters: &parameters,
             environment: &moment,
         };
-        self.run_all(requests, &Turn { context: &context, moment: &moment, now }, scratch, replies);
-        scratch.logged = scratch.logged.max(moment.logged());
-    }
-
-    fn run_all(
-        &self,
-        mut requests: &[Request<'_>],
-        turn: &Turn<'_>,
-        scratch: &mut Scratch,
-        replies: &mut Vec<Reply>,
-    ) {
+        let turn = &Turn { context: &context, moment: &moment, now };
         let mut began_ns = self.environment.monotonic_ns();
         let promises = self.budget.promises();
         while let [first, rest @ ..] = requests {
             let answered = replies.len();
-            let mut done = 1;
             if let Err(refusal) = self.may_run(first) {
                 replies.push(refusal.into());
                 self.statistics.rejected(first.command);
                 requests = rest;
                 continue;
             }
-            if let Run::Items(batch) = first.command.run {
-                let alike = |next: &&Request<'_>| {
-                    matches!(next.command.run, Run::Items(other) if other == batch)
-                        && next.name() == first.name()
-                };
-                done += rest.iter().take_while(alike).count();
-                self.run_batch(batch, &requests[..done], turn, scratch, replies);
-            } else {
-                let reply = self.run_one(first, turn);
-                replies.push(reply.unwrap_or_else(Reply::from));
-            }
+            let done = match first.command.run {
+                Run::Ask(asks) => {
+                    let done = alike(requests, |run| matches!(run, Run::Ask(other) if *other == asks));
+                    self.apply_lookups(asks, &requests[..done], turn, scratch, replies);
+                    done
+                }
+                Run::Add(adds) => {
+                    let done = alike(requests, |run| matches!(run, Run::Add(other) if *other == adds));
+                    self.apply_additions(adds, &requests[..done], turn, scratch, replies);
+                    done
+                }
+                _ => {
+                    replies.push(self.apply(first, turn).unwrap_or_else(Reply::from));
+                    1
+                }
+            };
             promises.settle();
             let ended_ns = self.environment.monotonic_ns();
             self.count_run(&requests[..done], &replies[answered..], ended_ns.saturating_sub(began_ns));
             began_ns = ended_ns;
             requests = &requests[done..];
         }
+        moment.logged()
     }
 
     /// Checks that there is memory and a working log for what `request` may do.
@@ -435,58 +451,94 @@ impl Engine {
         }
     }
 
-    /// Runs requests with a shared lock of the entry where possible, and one request at a time where that is
-    /// not enough.
-    fn run_batch(
+    /// Looks up the items of requests on one name, with a shared lock of its entry.
+    fn apply_lookups(
         &self,
-        batch: Batch,
+        asks: Asks,
+        requests: &[Request<'_>],
+        turn: &Turn<'_>,
+        scratch: &mut Scratch,
+        replies: &mut Vec<Reply>,
+    ) {
+        let (context, name) = (turn.context, requests[0].name());
+        let Some(entry) = self.find(name, turn.now) else {
+            match self.unknown_losses.of(name) {
+                None => asks.answer(requests, None, context, scratch, replies),
+                Some(lost) => refuse_all(requests, &Refusal::Lost(lost), replies),
+            };
+            return;
+        };
+        let value = entry.read();
+        let asked = asks.answer(requests, value.as_ref(), context, scratch, replies);
+        entry.touch(turn.now);
+        self.statistics.answered(&entry, asked.hits, asked.misses);
+    }
+
+    /// Adds the items of requests on one name: with a shared lock of its entry where possible, and one request at a time where that is
+    /// not enough.
+    fn apply_additions(
+        &self,
+        adds: Adds,
         mut requests: &[Request<'_>],
         turn: &Turn<'_>,
         scratch: &mut Scratch,
         replies: &mut Vec<Reply>,
     ) {
-        let Turn { context, now, moment } = *turn;
-        scratch.collects = self.journal.get().is_some();
         while let Some(first) = requests.first() {
-            let name = first.name();
-            scratch.added = 0;
-            scratch.new.clear();
-            let answered = replies.len();
-            let together = match self.find(name, now) {
-                None => match self.unknown_losses.of(name) {
-                    None => batch.together(requests, None, context, scratch, replies),
-                    Some(lost) => batch.refuse(requests, &Refusal::Lost(lost), replies),
-                },
-                Some(entry) => {
-                    let value = entry.read();
-                    let together = batch.together(requests, value.as_ref(), context, scratch, replies);
-                    entry.touch(now);
-                    self.statistics.answered(&entry, together.hits, together.misses);
-                    self.statistics.added(scratch.added);
-                    if together.changed {
-                        if let Some(number) =
-                            self.log_items(&entry, &scratch.new, &mut scratch.record, moment)
-                        {
-                            entry.log(number);
-                        }
-                        self.watchers.changed(name);
-                        // Counts requests, not batches. Those without a new item changed nothing.
-                        let new = replies[answered..].iter().filter(|reply| has_new(reply)).count();
-                        self.statistics.changed(new.max(1) as u64);
-                    }
-                    together
-                }
+            let ran = match adds.joins(first) {
+                true => self.add_together(adds, requests, turn, scratch, replies),
+                false => Ran::only(0),
             };
-            requests = &requests[together.done..];
-            if let [next, rest @ ..] = requests {
-                let reply = self.alone(next, turn, |slot| batch.alone(next, slot, context, scratch));
-                replies.push(reply.unwrap_or_else(Reply::from));
-                requests = rest;
-            }
+            let Ran::Rest { done, begun } = ran else { return };
+            let [next, rest @ ..] = &requests[done..] else { return };
+            let reply = self.alone(next, turn, |slot| adds.add_alone(next, &begun, slot, turn.context));
+            replies.push(reply.unwrap_or_else(Reply::from));
+            requests = rest;
         }
     }
 
-    pub(crate) fn run_one(&self, request: &Request<'_>, turn: &Turn<'_>) -> Result<Reply, Refusal> {
+    /// Adds the items of those requests that need only a shared lock of the entry, and logs them.
+    fn add_together(
+        &self,
+        adds: Adds,
+        requests: &[Request<'_>],
+        turn: &Turn<'_>,
+        scratch: &mut Scratch,
+        replies: &mut Vec<Reply>,
+    ) -> Ran {
+        let name = requests[0].name();
+        let Some(entry) = self.find(name, turn.now) else {
+            return match self.unknown_losses.of(name) {
+                None => adds.add_together(requests, None, None, scratch, replies).ran,
+                Some(lost) => {
+                    refuse_all(requests, &Refusal::Lost(lost), replies);
+                    Ran::All
+                }
+            };
+        };
+        let answered = replies.len();
+        let mut new = std::mem::take(&mut scratch.new);
+        new.clear();
+        let value = entry.read();
+        let wanted = self.journal.get().map(|_| &mut new);
+        let added = adds.add_together(requests, value.as_ref(), wanted, scratch, replies);
+        entry.touch(turn.now);
+        self.statistics.added(added.new_items);
+        if added.new_items > 0 {
+            if let Some(number) = self.log_items(&entry, &new, &mut scratch.record, turn.moment) {
+                entry.log(number);
+            }
+            self.watchers.changed(name);
+            // Counts requests, not batches. Those without a new item changed nothing.
+            let new = replies[answered..].iter().filter(|reply| has_new(reply)).count();
+            self.statistics.changed(new.max(1) as u64);
+        }
+        scratch.new = new;
+        added.ran
+    }
+
+    /// Runs one request on the values it needs, with the locks it needs.
+    pub(crate) fn apply(&self, request: &Request<'_>, turn: &Turn<'_>) -> Result<Reply, Refusal> {
         let Turn { context, now, .. } = *turn;
         match request.command.run {
             Run::Look(look) => match self.find(request.name(), now) {
@@ -504,11 +556,11 @@ impl Engine {
                 }
             },
             Run::Change(change) => self.alone(request, turn, |slot| change(request, slot, context)),
-            Run::Keyspace(command) => self.run_keyspace(command, request, turn),
+            Run::Keyspace(command) => self.apply_to_keyspace(command, request, turn),
             Run::Gather(gather) => {
                 self.gather(request, turn, |slot, sources| gather(request, slot, sources, context))
             }
-            Run::Items(_) | Run::Server(_) => Err(Refusal::Syntax),
+            Run::Ask(_) | Run::Add(_) | Run::Server(_) => Err(Refusal::Syntax),
         }
     }
 
@@ -554,6 +606,13 @@ impl Engine {
     }
 }
 
+/// The number of requests, at least one, that are about the same name as the first and run together with it.
+fn alike(requests: &[Request<'_>], together: impl Fn(&Run) -> bool) -> usize {
+    let name = requests[0].name();
+    let is_alike = |next: &&Request<'_>| together(&next.command.run) && next.name() == name;
+    1 + requests[1..].iter().take_while(is_alike).count()
+}
+
 /// Whether any reply to inserted items is *certainly new*.
 fn has_new(reply: &Reply) -> bool {
     match reply {
@@ -566,5 +625,48 @@ fn has_new(reply: &Reply) -> bool {
 }
 
 fn is_flush(request: &Request<'_>) -> bool {
-    matches!(request.command.run, Run::Keyspace(KeyspaceCommand::Flush))
+    request.command.traits.touches == Touches::Everything
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use mayhap_command::table;
+
+    use super::*;
+    use crate::System;
+
+    /// An addition that needs no new memory shares the lock of the filter with others.
+    #[test]
+    fn additions_share_the_lock_of_the_filter() {
+        let engine = Arc::new(Engine::new(Limits::default(), Arc::new(System)));
+        let execute = |engine: &Engine, line: &str| {
+            let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            let request = Request { command: table::find(words[0]).unwrap(), words: &words };
+            let mut replies = Vec::new();
+            engine.execute(&[request], &mut Scratch::default(), &mut replies);
+            format!("{replies:?}")
+        };
+        execute(&engine, "BF.RESERVE f 0.01 1000");
+        execute(&engine, "MF.RESERVE m KIND bloom CAPACITY 100000 FPR 0.01");
+        for (name, line) in [
+            ("f", "BF.ADD f a"),
+            ("f", "BF.MADD f a b"),
+            ("f", "BF.INSERT f NOCREATE ITEMS a b c"),
+            ("f", "BF.INSERT f ITEMS d"),
+            ("m", "MF.MADD m a b"),
+        ] {
+            let entry = engine.keyspace.get(name.as_bytes()).unwrap();
+            let shared = entry.read();
+            let (done, answered) = channel();
+            let other = Arc::clone(&engine);
+            let thread = std::thread::spawn(move || done.send(execute(&other, line)));
+            let reply = answered.recv_timeout(Duration::from_secs(30));
+            drop(shared);
+            thread.join().unwrap().unwrap();
+            let reply = reply.unwrap_or_else(|_| panic!("{line} waits for a shared lock"));
+            assert!(!reply.contains("Refused"), "{line}: {reply}");
+        }
+    }
 }

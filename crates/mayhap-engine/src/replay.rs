@@ -25,8 +25,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use mayhap::BatchBits;
 use mayhap_command::run::Keyspace as KeyspaceCommand;
-use mayhap_command::{Budget, Context, Lost, Parameters, Request, Run, Scratch, Value, table};
+use mayhap_command::{Budget, Context, Lost, Parameters, Request, Run, Value, table};
 
 use crate::disk::Disk;
 use crate::engine::{Engine, Turn, UNLIMITED};
@@ -125,13 +126,7 @@ impl Engine {
 
     /// Replays records from the beginning on.
     pub(crate) fn replay(&self) -> Replay<'_> {
-        Replay {
-            engine: self,
-            parameters: Parameters::default(),
-            scratch: Scratch::default(),
-            changed: [false; PARTS],
-            is_torn: false,
-        }
+        Replay { engine: self, parameters: Parameters::default(), changed: [false; PARTS], is_torn: false }
     }
 
     fn read_and_play(
@@ -176,7 +171,6 @@ type Play<'a> = dyn FnMut(u64, &[u8]) -> Result<(), RecordError> + 'a;
 pub(crate) struct Replay<'e> {
     engine: &'e Engine,
     parameters: Parameters,
-    scratch: Scratch,
     /// Parts that the next snapshot must write again.
     changed: [bool; PARTS],
     /// Whether earlier changes are missing. Then a record that cannot be replayed is a lost change.
@@ -330,11 +324,11 @@ impl Replay<'_> {
         let turn = Turn { context: &context, moment: &moment, now: self.at(ms) };
         // The reply does not matter: the client got it long ago.
         let reply = match request.command.run {
-            Run::Items(batch) => {
-                let scratch = &mut self.scratch;
-                engine.alone(request, &turn, |slot| batch.alone(request, slot, &context, scratch))
+            Run::Add(adds) => {
+                let begun = BatchBits::new();
+                engine.alone(request, &turn, |slot| adds.add_alone(request, &begun, slot, &context))
             }
-            _ => engine.run_one(request, &turn),
+            _ => engine.apply(request, &turn),
         };
         // It changed something the first time.
         if self.is_torn && reply.is_err() {

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use mayhap_command::run::Source;
 use mayhap_command::{
-    Arity, Command, Context, Family, Flags, Limits, Names, Refusal, Reply, Request, Run, Scratch, Slot, Value,
+    Arity, Command, Context, Family, Flags, Limits, Names, Refusal, Reply, Request, Run, Scratch, Slot,
+    Traits, Value,
 };
 use mayhap_engine::{Engine, System};
 use support::{Dice, one, run};
@@ -30,6 +31,7 @@ static LAST: Command = Command {
     syntax: "",
     since: "",
     complexity: "",
+    traits: Traits::USUAL,
     run: Run::Gather(last),
 };
 
@@ -58,7 +60,7 @@ fn gather(engine: &Engine, names: &[String]) -> Reply {
     let mut words: Vec<&[u8]> = vec![b"test.last"];
     words.extend(names.iter().map(String::as_bytes));
     let mut replies = Vec::new();
-    engine.run(&[Request { command: &LAST, words: &words }], &mut Scratch::default(), &mut replies);
+    engine.execute(&[Request { command: &LAST, words: &words }], &mut Scratch::default(), &mut replies);
     replies.remove(0)
 }
 

@@ -452,9 +452,7 @@ fn a_run_returns_the_number_to_wait_for() {
     let mut logged = |line: &str| {
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         let request = Request { command: table::find(words[0]).unwrap(), words: &words };
-        scratch.logged = 0;
-        engine.run(&[request], &mut scratch, &mut Vec::new());
-        scratch.logged
+        engine.execute(&[request], &mut scratch, &mut Vec::new())
     };
     let log = engine.log().unwrap();
     for line in
@@ -607,4 +605,29 @@ fn keys_of_bf_and_cf_filters_survive_the_log_and_snapshots() {
     let again = recovered(&disk).unwrap();
     assert_eq!(looks(&again), before, "from a snapshot and the log after it");
     assert_eq!(run(&again, &["BF.EXISTS b2 later", "CF.EXISTS c3 item:8"]), vec![Reply::Boolean(true); 2]);
+}
+
+#[test]
+fn a_pipeline_of_insertions_without_creation_is_one_record() {
+    let disk = Memory::default();
+    let (engine, _) = on(&disk);
+    let log = engine.log().unwrap();
+    let records = |lines: &[&str]| {
+        let words: Vec<Vec<&[u8]>> =
+            lines.iter().map(|line| line.split(' ').map(str::as_bytes).collect()).collect();
+        let requests: Vec<Request<'_>> =
+            words.iter().map(|words| Request { command: table::find(words[0]).unwrap(), words }).collect();
+        let before = log.next();
+        let mut replies = Vec::new();
+        engine.execute(&requests, &mut Scratch::default(), &mut replies);
+        assert_eq!(replies.len(), lines.len());
+        log.next() - before
+    };
+    assert_eq!(records(&["BF.RESERVE f 0.01 1000"]), 1);
+    let without = ["BF.INSERT f NOCREATE ITEMS a b", "BF.INSERT f NOCREATE ITEMS c", "BF.INSERT f ITEMS d a"];
+    assert_eq!(records(&without), 1);
+    assert_eq!(records(&without), 0, "nothing is new");
+    // Any other option is checked by each request.
+    assert_eq!(records(&["BF.INSERT f NOCREATE ITEMS e", "BF.INSERT f CAPACITY 9 ITEMS g"]), 2);
+    assert_eq!(run(&engine, &["BF.CARD f"]), [Reply::Integer(6)]);
 }

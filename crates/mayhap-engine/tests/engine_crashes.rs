@@ -286,12 +286,12 @@ impl History<'_> {
             .collect();
         self.show(&format!("{}{lines:?}", if alone { "together " } else { "" }));
         let (mut replies, mut scratch) = (Vec::new(), Scratch::default());
-        match alone {
-            true => self.engine.run_alone(&requests, &mut scratch, &mut replies),
-            false => self.engine.run(&requests, &mut scratch, &mut replies),
-        }
+        let logged = match alone {
+            true => self.engine.execute_alone(&requests, &mut scratch, &mut replies),
+            false => self.engine.execute(&requests, &mut scratch, &mut replies),
+        };
         self.listen().map_err(|what| format!("{lines:?}: {what}"))?;
-        Ok(scratch.logged)
+        Ok(logged)
     }
 
     /// To follow the history of one seed.

@@ -233,7 +233,7 @@ fn a_lost_name_is_created_again_by_restore_and_by_loads() {
     let request =
         mayhap_command::Request { command: mayhap_command::table::find(b"restore").unwrap(), words: &words };
     let mut replies = Vec::new();
-    engine.run(&[request], &mut mayhap_command::Scratch::default(), &mut replies);
+    engine.execute(&[request], &mut mayhap_command::Scratch::default(), &mut replies);
     assert_eq!(replies, [Reply::Ok]);
     assert_eq!(one(&engine, "BF.EXISTS bloom ada"), Reply::Boolean(true));
 }

@@ -11,7 +11,7 @@ fn run(engine: &Engine, lines: &[String]) -> Vec<Reply> {
     let requests: Vec<Request<'_>> =
         words.iter().map(|words| Request { command: table::find(words[0]).unwrap(), words }).collect();
     let mut replies = Vec::new();
-    engine.run(&requests, &mut Scratch::default(), &mut replies);
+    engine.execute(&requests, &mut Scratch::default(), &mut replies);
     replies
 }
 

@@ -83,7 +83,7 @@ fn bulk(reply: &Reply) -> String {
 fn ask_bytes(engine: &Engine, words: &[&[u8]]) -> Reply {
     let request = Request { command: table::find(words[0]).unwrap(), words };
     let mut replies = Vec::new();
-    engine.run(&[request], &mut Scratch::default(), &mut replies);
+    engine.execute(&[request], &mut Scratch::default(), &mut replies);
     replies.remove(0)
 }
 

@@ -44,7 +44,7 @@ fn exec(engine: &mayhap_engine::Engine, watch: &mayhap_engine::Watch) -> bool {
     let request = Request { command: table::find(b"bf.add").unwrap(), words: &words };
     let mut replies = Vec::new();
     let watch = (Some(watch), Patience::Any);
-    let ran = engine.run_transaction(watch, &[request], &mut Scratch::default(), &mut replies, |_| {});
+    let ran = engine.execute_transaction(watch, &[request], &mut Scratch::default(), &mut replies, |_| {});
     assert_eq!(replies.len(), usize::from(ran == Transaction::Done));
     ran == Transaction::Done
 }

@@ -86,7 +86,7 @@ fn ours(engine: &Engine, words: &[&[u8]]) -> String {
         return shown(&Refusal::WrongArity { command: command.name }.into());
     }
     let mut replies = Vec::new();
-    engine.run(&[Request { command, words }], &mut Scratch::default(), &mut replies);
+    engine.execute(&[Request { command, words }], &mut Scratch::default(), &mut replies);
     shown(&replies[0])
 }
 

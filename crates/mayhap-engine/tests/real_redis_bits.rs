@@ -78,7 +78,7 @@ fn ours(engine: &Engine, words: &[Vec<u8>]) -> Wire {
         return Wire::Refused(format!("ERR wrong number of arguments for '{}' command", command.name));
     }
     let mut replies = Vec::new();
-    engine.run(&[Request { command, words: &words }], &mut Scratch::default(), &mut replies);
+    engine.execute(&[Request { command, words: &words }], &mut Scratch::default(), &mut replies);
     wire(replies.remove(0))
 }
 

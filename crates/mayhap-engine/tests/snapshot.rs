@@ -274,7 +274,7 @@ fn half_loaded_filters_stay_half_loaded() {
     let words: [&[u8]; 4] = [b"BF.LOADCHUNK", b"half", b"1", header];
     let request = Request { command: table::find(b"bf.loadchunk").unwrap(), words: &words };
     let mut replies = Vec::new();
-    engine.run(&[request], &mut Scratch::default(), &mut replies);
+    engine.execute(&[request], &mut Scratch::default(), &mut replies);
     assert_eq!(replies, [Reply::Ok]);
     assert!(!engine.detail(b"half").unwrap().description.is_ready);
     let disk = Memory::default();

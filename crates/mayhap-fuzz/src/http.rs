@@ -26,7 +26,7 @@ static SERVER: LazyLock<Running> = LazyLock::new(|| {
     {
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         let command = table::find(words[0]).expect("a command");
-        engine.run(&[Request { command, words: &words }], &mut Scratch::default(), &mut Vec::new());
+        engine.execute(&[Request { command, words: &words }], &mut Scratch::default(), &mut Vec::new());
     }
     server
 });

@@ -66,7 +66,7 @@ pub fn ask(engine: &Engine, words: &[&[u8]]) -> Option<Reply> {
     }
     let mut replies = Vec::new();
     meter::measure(words, || {
-        engine.run(&[Request { command, words }], &mut Scratch::default(), &mut replies);
+        engine.execute(&[Request { command, words }], &mut Scratch::default(), &mut replies);
     });
     assert_eq!(replies.len(), 1, "one reply for one request: {:?}", command.name);
     replies.pop()

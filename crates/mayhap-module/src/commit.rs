@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 
 use mayhap_command::mf::{Aside, Holder, is_commit};
-use mayhap_command::{Context, Parameters, ReplayableEnvironment, Request, Value, table};
+use mayhap_command::{Context, Parameters, ReplayableEnvironment, Request, Value, names, table};
 
 use crate::environment::HostEnvironment;
 use crate::host::{self, Ctx, HostString, call, raw};
@@ -25,7 +25,7 @@ use crate::types::Held;
 use crate::{memory_limit, settings};
 
 /// The command whose client may have to wait.
-pub(crate) const COMMAND: &str = "mf.build";
+pub(crate) const COMMAND: &str = names::MF_BUILD;
 /// The number of words of the request `MF.BUILD name COMMIT`.
 pub(crate) const WORDS: usize = 3;
 

@@ -167,7 +167,7 @@ unsafe fn register_one(
 /// here: a replica must not run it on its own.
 fn flags(command: &Command) -> String {
     let mut flags = Vec::new();
-    match (command.flags.access, command.changes()) {
+    match (command.flags.declared, command.changes()) {
         (_, true) => flags.push("write"),
         // The host puts every command with this flag in `@read`.
         (Access::Read, _) if !command.tells_key() => flags.push("readonly"),
@@ -202,7 +202,7 @@ impl Help {
             Arity::AtLeast(words) => -(words as c_int),
         };
         let mut help = Self::bare(names(command), arity);
-        let tips = command.tips().join(" ");
+        let tips = command.traits.tips.join(" ");
         let texts = [command.summary, command.complexity, command.since, &tips];
         help.info = texts.map(|text| if text.is_empty() { null() } else { help.text(text) });
         let mut next_name = 0;

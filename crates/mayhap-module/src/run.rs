@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use mayhap_command::run::{Expiry, Source};
 use mayhap_command::{
-    Batch, Budget, Command, Context, Limits, Parameters, Refusal, ReplayableEnvironment, Reply, Request, Run,
-    Scratch, Slot, Value,
+    Adds, Asks, Budget, Command, Context, Limits, Parameters, Ran, Refusal, ReplayableEnvironment, Reply,
+    Request, Run, Scratch, Slot, Value,
 };
 
 use crate::effect::{self, Effect, Redo};
@@ -172,7 +172,8 @@ impl Server<'_> {
         // SAFETY: guaranteed by the caller, for the whole block.
         let answered = unsafe {
             match run {
-                Run::Items(batch) => return self.items(batch, scratch, replies),
+                Run::Ask(asks) => return self.ask(asks, scratch, replies),
+                Run::Add(adds) => self.add(adds, scratch, replies),
                 Run::Look(look) => self.look(look),
                 Run::Change(change) => {
                     let request = *self.request;
@@ -206,36 +207,56 @@ impl Server<'_> {
         look(self.request, unsafe { name.held.value() }, &context)
     }
 
-    /// Runs lookups, and insertions that need only a shared reference.
+    /// Runs lookups of items.
     ///
     /// # Safety
     /// As [`run`](Self::run).
-    unsafe fn items(&self, batch: Batch, scratch: &mut Scratch, replies: &mut Vec<Reply>) {
-        let changes = self.request.command.changes();
-        let together = {
+    unsafe fn ask(&self, asks: Asks, scratch: &mut Scratch, replies: &mut Vec<Reply>) {
+        // SAFETY: guaranteed by the caller.
+        let name = unsafe { Open::new(self.call.ctx, self.name(), READ) };
+        let environment = HostEnvironment;
+        let moment = match self.call.redo {
+            Some(redo) => redo.moment(),
+            None => ReplayableEnvironment::lazy(&environment),
+        };
+        let context = self.context(Word::Wish, &moment, self.parameters);
+        let requests = std::slice::from_ref(self.request);
+        // SAFETY: nothing else uses the value of the name until this call returns.
+        asks.answer(requests, unsafe { name.held.value() }, &context, scratch, replies);
+    }
+
+    /// Adds items: with a shared reference if that is enough, so that the value need not be stored again.
+    ///
+    /// # Safety
+    /// As [`run`](Self::run).
+    unsafe fn add(
+        &self,
+        adds: Adds,
+        scratch: &mut Scratch,
+        replies: &mut Vec<Reply>,
+    ) -> Result<Reply, Refusal> {
+        let added = {
             // SAFETY: guaranteed by the caller.
-            let name =
-                unsafe { Open::new(self.call.ctx, self.name(), if changes { READ | WRITE } else { READ }) };
-            let environment = HostEnvironment;
-            let moment = match self.call.redo {
-                Some(redo) => redo.moment(),
-                None => ReplayableEnvironment::lazy(&environment),
-            };
-            let context = self.context(Word::Wish, &moment, self.parameters);
+            let name = unsafe { Open::new(self.call.ctx, self.name(), READ | WRITE) };
             let requests = std::slice::from_ref(self.request);
             // SAFETY: nothing else uses the value of the name until this call returns.
-            batch.together(requests, unsafe { name.held.value() }, &context, scratch, replies)
+            adds.add_together(requests, unsafe { name.held.value() }, None, scratch, replies)
         };
+        let changed = added.new_items > 0;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if together.done == 0 {
-                let request = *self.request;
-                let answered = self
-                    .alone(together.changed, |slot, context| batch.alone(&request, slot, context, scratch));
-                replies.push(answered.unwrap_or_else(Reply::from));
-            } else if together.changed {
-                // Only items were inserted, which gives the same filter everywhere.
-                self.tell(self.name(), Effect::Verbatim);
+            match added.ran {
+                Ran::Rest { begun, .. } => {
+                    let request = *self.request;
+                    self.alone(changed, |slot, context| adds.add_alone(&request, &begun, slot, context))
+                }
+                Ran::All => {
+                    if changed {
+                        // Only items were inserted, which gives the same filter everywhere.
+                        self.tell(self.name(), Effect::Verbatim);
+                    }
+                    Ok(replies.pop().unwrap_or(Reply::Null))
+                }
             }
         }
     }

@@ -29,6 +29,8 @@ pub(crate) const CHUNK_BYTES: u64 = 1 << 20;
 pub(crate) struct Job {
     pub(crate) key: Vec<u8>,
     shard: u32,
+    /// The route of its first item. A job for a plain shard has no other.
+    route: ItemRoute,
     /// Indices of the items in the batch.
     pub(crate) items: Vec<usize>,
 }
@@ -36,13 +38,16 @@ pub(crate) struct Job {
 /// The jobs of a batch.
 pub(crate) fn jobs<I: AsRef<[u8]>>(generation: &Generation, name: &FilterName, items: &[I]) -> Vec<Job> {
     let shards = generation.measures.shards;
-    let shard_of = |item: &I| ItemRoute::of(&generation.key, item.as_ref()).shard(shards);
     let one_each = generation.measures.plain.is_some();
-    let mut order: Vec<(u32, usize)> =
-        items.iter().enumerate().map(|(index, item)| (shard_of(item), index)).collect();
-    order.sort_unstable();
+    // An item is hashed once: its route decides the shard, and in a plain shard the positions.
+    let place = |(index, item): (usize, &I)| {
+        let route = ItemRoute::of(&generation.key, item.as_ref());
+        (route.shard(shards), index, route)
+    };
+    let mut order: Vec<(u32, usize, ItemRoute)> = items.iter().enumerate().map(place).collect();
+    order.sort_unstable_by_key(|(shard, index, _)| (*shard, *index));
     let (mut jobs, mut bytes): (Vec<Job>, usize) = (Vec::new(), 0);
-    for (shard, index) in order {
+    for (shard, index, route) in order {
         let size = items[index].as_ref().len();
         let fits = |job: &&mut Job| {
             job.shard == shard && !one_each && job.items.len() < MOST_ITEMS && bytes + size <= MOST_BYTES
@@ -53,7 +58,8 @@ pub(crate) fn jobs<I: AsRef<[u8]>>(generation: &Generation, name: &FilterName, i
                 bytes += size;
             }
             None => {
-                jobs.push(Job { key: generation.shard_key(name, shard), shard, items: vec![index] });
+                let key = generation.shard_key(name, shard);
+                jobs.push(Job { key, shard, route, items: vec![index] });
                 bytes = size;
             }
         }
@@ -66,7 +72,7 @@ impl Job {
     pub(crate) fn lookup<I: AsRef<[u8]>>(&self, generation: &Generation, items: &[I]) -> Request {
         let command = match &generation.measures.plain {
             Some(plain) => {
-                let (first, _) = plain.bits_of(self.route(generation, items));
+                let (first, _) = plain.bits_of(self.route);
                 let from = first / 8;
                 let to = from + plain.block_bytes() as u64 - 1;
                 return Request::read("GETRANGE", &self.key).arg(from).arg(to);
@@ -89,24 +95,19 @@ impl Job {
             };
             return self.with_items(request, items);
         };
-        let (first, positions) = plain.bits_of(self.route(generation, items));
+        let (first, positions) = plain.bits_of(self.route);
         let request = Request::write("BITFIELD", &self.key).arg("GET").arg("u1").arg(first);
         positions.fold(request, |request, position| request.arg("SET").arg("u1").arg(first + position).arg(1))
     }
 
     /// The answers for its items, from the reply to [`lookup`](Self::lookup).
-    pub(crate) fn answers<I: AsRef<[u8]>>(
-        &self,
-        generation: &Generation,
-        items: &[I],
-        reply: &Value,
-    ) -> Result<Vec<Answer>, RemoteError> {
+    pub(crate) fn answers(&self, generation: &Generation, reply: &Value) -> Result<Vec<Answer>, RemoteError> {
         let answer = |is_there| if is_there { Answer::Maybe } else { Answer::No };
         if let Some(plain) = &generation.measures.plain {
             let Value::BulkString(block) = reply else {
                 return Err(RemoteError::reply("a block", reply));
             };
-            let covers = plain.covers(block, self.route(generation, items));
+            let covers = plain.covers(block, self.route);
             let covers = covers.ok_or_else(|| self.not_ready("its block is missing"))?;
             return Ok(vec![answer(covers)]);
         }
@@ -159,11 +160,6 @@ impl Job {
 
     fn with_items<I: AsRef<[u8]>>(&self, request: Request, items: &[I]) -> Request {
         self.items.iter().fold(request, |request, &index| request.arg(items[index].as_ref()))
-    }
-
-    /// The route of the only item of a plain job.
-    fn route<I: AsRef<[u8]>>(&self, generation: &Generation, items: &[I]) -> ItemRoute {
-        ItemRoute::of(&generation.key, self.items.first().map_or(&[], |&index| items[index].as_ref()))
     }
 }
 
@@ -360,8 +356,8 @@ mod tests {
     #[test]
     fn without_both_sentinels_there_is_no_answer() {
         for backend in [Backend::Bloom, Backend::Mayhap] {
-            let (generation, items, job) = a_job(backend, 2);
-            let answers = |reply: &Value| job.answers(&generation, &items, reply);
+            let (generation, _, job) = a_job(backend, 2);
+            let answers = |reply: &Value| job.answers(&generation, reply);
             assert_eq!(answers(&ints(&[1, 0, 1, 1])).unwrap(), [Answer::Maybe, Answer::No]);
             let yes = Value::Array([true, false, true, true].map(Value::Boolean).to_vec());
             assert_eq!(answers(&yes).unwrap(), [Answer::Maybe, Answer::No]);
@@ -375,15 +371,15 @@ mod tests {
 
     #[test]
     fn without_the_ready_bit_there_is_no_answer() {
-        let (generation, items, job) = a_job(Backend::Plain, 1);
-        let answers = |block: Vec<u8>| job.answers(&generation, &items, &Value::BulkString(block));
+        let (generation, _, job) = a_job(Backend::Plain, 1);
+        let answers = |block: Vec<u8>| job.answers(&generation, &Value::BulkString(block));
         let mut block = vec![0; 64];
         assert!(answers(block.clone()).is_err() && answers(Vec::new()).is_err());
         block[0] = 0x80;
         assert_eq!(answers(block.clone()).unwrap(), [Answer::No]);
         assert!(answers(block[..63].to_vec()).is_err(), "too short");
         assert_eq!(answers(vec![0xff; 64]).unwrap(), [Answer::Maybe]);
-        assert!(job.answers(&generation, &items, &Value::Nil).is_err());
+        assert!(job.answers(&generation, &Value::Nil).is_err());
     }
 
     #[test]

@@ -264,7 +264,7 @@ impl ShardedFilter {
         let (mut answers, mut error) = (vec![Answer::NotReady; items.len()], None);
         for (job, reply) in jobs.iter().zip(replies) {
             let reply = reply.map_err(|error| named(&job.key, error));
-            match reply.and_then(|reply| job.answers(generation, items, &reply)) {
+            match reply.and_then(|reply| job.answers(generation, &reply)) {
                 Ok(of_job) => {
                     job.items.iter().zip(of_job).for_each(|(&index, answer)| answers[index] = answer);
                 }

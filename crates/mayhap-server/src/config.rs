@@ -3,9 +3,8 @@
 use std::io::Write as _;
 
 use mayhap_command::parameters;
-use mayhap_command::run::Server;
 use mayhap_command::server::SessionRefusal;
-use mayhap_command::{Parameters, Refusal, Reply};
+use mayhap_command::{Parameters, Refusal, Reply, Request};
 use mayhap_engine::log::Policy;
 use mayhap_engine::{glob, snapshot};
 
@@ -203,7 +202,7 @@ static KNOBS: &[Knob] = &[
 ///
 /// # Errors
 /// In Redis's words.
-pub(crate) fn config(shared: &Shared, words: &[&[u8]]) -> Result<Reply, Refusal> {
+pub(crate) fn config(shared: &Shared, Request { command, words }: Request<'_>) -> Result<Reply, Refusal> {
     match words[1].to_ascii_lowercase().as_slice() {
         b"get" => Ok(get(shared, &words[2..])),
         b"set" => set(shared, &words[2..]),
@@ -214,7 +213,7 @@ pub(crate) fn config(shared: &Shared, words: &[&[u8]]) -> Result<Reply, Refusal>
             Ok(Reply::Ok)
         }
         b"rewrite" => rewrite(shared),
-        _ => Ok(help::of("CONFIG", Server::Config)),
+        _ => Ok(help::of(command)),
     }
 }
 

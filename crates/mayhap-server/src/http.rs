@@ -36,7 +36,7 @@ use axum::{Extension, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mayhap_command::server::SessionRefusal;
-use mayhap_command::table;
+use mayhap_command::{names, table};
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -263,7 +263,7 @@ async fn show_metrics(
     State(shared): State<Arc<Shared>>,
     Extension(user): Extension<Arc<User>>,
 ) -> Result<Response, Problem> {
-    permit(&shared, &user, &[b"info"])?;
+    permit(&shared, &user, &[names::INFO.as_bytes()])?;
     let kind = (header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8");
     Ok(([kind], metrics::page(&shared)).into_response())
 }

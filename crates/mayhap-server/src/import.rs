@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use mayhap_command::Scratch;
-use mayhap_command::{Refusal, Reply, Request, table};
+use mayhap_command::{Refusal, Reply, Request, names, table};
 use mayhap_engine::Engine;
 use mayhap_formats::redis_rdb::{EntryValue, FileReader, RdbFileError};
 
@@ -149,7 +149,7 @@ pub(crate) fn load(path: &Path, engine: &Engine, folder: Option<&Path>) -> Resul
     }
     let mut loading = Loading { engine, scratch: Scratch::default(), waiting: 0, waiting_bytes: 0 };
     if unfinished {
-        loading.run(&[b"FLUSHALL"], b"")?;
+        loading.run(&[names::FLUSHALL.as_bytes()], b"")?;
     }
     let mut imported = Imported::default();
     for entry in open(path, limit_bytes)? {
@@ -186,7 +186,10 @@ pub(crate) fn load(path: &Path, engine: &Engine, folder: Option<&Path>) -> Resul
             _ => continue,
         };
         let expires_at_ms = entry.expires_at_ms.unwrap_or(0).min(LAST_MS).to_string();
-        loading.run(&[b"RESTORE", &entry.name, expires_at_ms.as_bytes(), payload, b"ABSTTL"], &entry.name)?;
+        loading.run(
+            &[names::RESTORE.as_bytes(), &entry.name, expires_at_ms.as_bytes(), payload, b"ABSTTL"],
+            &entry.name,
+        )?;
     }
     loading.make_safe(b"")?;
     if let Some(mark) = &mark {
@@ -250,7 +253,7 @@ impl Loading<'_> {
         };
         let command = table::find(words[0]).ok_or_else(|| refused(&Refusal::Syntax))?;
         let mut replies = Vec::new();
-        self.engine.run_long(Request { command, words }, &mut self.scratch, &mut replies);
+        self.engine.execute_long(Request { command, words }, &mut self.scratch, &mut replies);
         if let Some(Reply::Refused(refusal)) = replies.first() {
             return Err(refused(refusal));
         }

@@ -1,8 +1,8 @@
 //! The session of one client: its state, and the commands about the connection or the server.
 //!
 //! ```text
-//! words ─▶ sort ─▶ part of a batch, which the engine runs
-//!               └▶ run apart: refused, queued by MULTI, or answered here
+//! words ─▶ dispatch ─▶ part of a batch, which the engine executes
+//!                   └▶ executed apart: refused, queued by MULTI, or answered here
 //! ```
 
 mod access;
@@ -21,7 +21,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mayhap_command::run::Server;
-use mayhap_command::server::{SessionRefusal, subcommand};
+use mayhap_command::server::SessionRefusal;
+use mayhap_command::traits::InTransaction;
 use mayhap_command::{Command, Refusal, Reply, Request, Run, Scratch, table};
 
 use crate::client::Client;
@@ -85,9 +86,9 @@ impl From<Reply> for Answer {
     }
 }
 
-/// Where a request runs.
+/// Where a request is executed.
 #[derive(Debug)]
-pub(crate) enum Sorted {
+pub(crate) enum Dispatch {
     /// In the engine, in a batch with neighbouring requests.
     Batch(&'static Command),
     /// In the session, or in the engine as a single request.
@@ -198,33 +199,33 @@ impl Session {
     }
 
     /// Decides where a request of `bytes` bytes runs.
-    pub(crate) fn sort(&mut self, words: &[&[u8]], bytes: usize) -> Sorted {
+    pub(crate) fn dispatch(&mut self, words: &[&[u8]], bytes: usize) -> Dispatch {
         let Some(command) = self.find(words[0]) else {
-            return Sorted::Refused(Refusal::unknown_command(words));
+            return Dispatch::Refused(Refusal::unknown_command(words));
         };
         if !command.arity.admits(words.len()) {
             self.shared.engine().statistics().rejected(command);
-            return Sorted::Refused(Refusal::WrongArity { command: command.name });
+            return Dispatch::Refused(Refusal::WrongArity { command: command.name });
         }
-        if let Run::Server(server) = command.run {
-            return match self.check_subcommand(server, command, words) {
-                Ok(()) => Sorted::Apart(command),
-                Err(refusal) => Sorted::Refused(refusal),
+        if let Run::Server(_) = command.run {
+            return match check_subcommand(command, words) {
+                Ok(()) => Dispatch::Apart(command),
+                Err(refusal) => Dispatch::Refused(refusal),
             };
         }
         let is_long = takes_long(&Request { command, words }, bytes, self.shared.engine());
         if self.plain && !is_long {
-            return Sorted::Batch(command);
+            return Dispatch::Batch(command);
         }
         if self.limited
             && let Err(refusal) = self.permit(command, words)
         {
             self.shared.engine().statistics().rejected(command);
-            return Sorted::Refused(refusal);
+            return Dispatch::Refused(refusal);
         }
         match self.limited && !is_long {
-            true => Sorted::Batch(command),
-            false => Sorted::Apart(command),
+            true => Dispatch::Batch(command),
+            false => Dispatch::Apart(command),
         }
     }
 
@@ -243,32 +244,10 @@ impl Session {
         found
     }
 
-    /// Checks that a command with subcommands has a known one and the right number of words.
-    fn check_subcommand(&self, server: Server, command: &Command, words: &[&[u8]]) -> Result<(), Refusal> {
-        let has_some = matches!(
-            server,
-            Server::Acl
-                | Server::Client
-                | Server::Cluster
-                | Server::Command
-                | Server::Config
-                | Server::Debug
-                | Server::Latency
-                | Server::Module
-                | Server::SlowLog
-        );
-        let (true, Some(word)) = (has_some, words.get(1)) else { return Ok(()) };
-        match subcommand(server, word) {
-            None => Err(Refusal::UnknownSubcommand { command: upper(command.name), word: shown(word) }),
-            Some(row) if row.arity.admits(words.len()) => Ok(()),
-            Some(row) => Err(Refusal::WrongSubcommandArity { command: command.name, word: row.name }),
-        }
-    }
-
     /// Runs a request that is not part of a batch.
-    pub(crate) fn run(
+    pub(crate) fn execute_apart(
         &mut self,
-        sorted: Sorted,
+        dispatch: Dispatch,
         words: &[&[u8]],
         bytes: usize,
         tools: &mut Tools<'_>,
@@ -276,13 +255,13 @@ impl Session {
         if self.answers == Answers::SkipNext {
             self.answers = Answers::SkipThis;
         }
-        let next = match self.decide(sorted, words, bytes) {
+        let next = match self.decide(dispatch, words, bytes) {
             Ok(Decided::Engine(command)) => {
-                self.run_batch(&mut vec![Request { command, words }], tools);
+                self.execute_batch(&mut vec![Request { command, words }], tools);
                 Next::Go
             }
             Ok(Decided::Long(command)) => Next::Long(command),
-            Ok(Decided::Server(command, server)) => self.run_server(command, server, words, tools),
+            Ok(Decided::Server(command, server)) => self.execute_server(command, server, words, tools),
             Ok(Decided::Queued) => {
                 self.write(&Reply::simple("QUEUED"), tools.out);
                 Next::Go
@@ -304,16 +283,16 @@ impl Session {
     }
 
     /// Decides whether a request runs now, is queued or is refused.
-    fn decide(&mut self, sorted: Sorted, words: &[&[u8]], bytes: usize) -> Result<Decided, Refusal> {
-        let command = match sorted {
-            Sorted::Batch(command) | Sorted::Apart(command) => command,
-            Sorted::Refused(refusal) => return Err(refusal),
+    fn decide(&mut self, dispatch: Dispatch, words: &[&[u8]], bytes: usize) -> Result<Decided, Refusal> {
+        let command = match dispatch {
+            Dispatch::Batch(command) | Dispatch::Apart(command) => command,
+            Dispatch::Refused(refusal) => return Err(refusal),
         };
         let server = match command.run {
             Run::Server(server) => Some(server),
             _ => None,
         };
-        if !self.authenticated && !access::needs_no_authentication(command) {
+        if !self.authenticated && !command.traits.needs_no_authentication {
             self.shared.engine().statistics().rejected(command);
             return Err(SessionRefusal::NoAuth.into());
         }
@@ -321,13 +300,7 @@ impl Session {
             self.shared.engine().statistics().rejected(command);
             return Err(refusal);
         }
-        let at_once = matches!(
-            server,
-            Some(
-                Server::Exec | Server::Discard | Server::Multi | Server::Watch | Server::Quit | Server::Reset
-            )
-        );
-        if self.transaction.is_open() && !at_once {
+        if self.transaction.is_open() && command.traits.in_transaction != InTransaction::AtOnce {
             self.transaction.queue(command, words, self.shared.settings().request_limits.request_bytes)?;
             return Ok(Decided::Queued);
         }
@@ -341,7 +314,7 @@ impl Session {
     }
 
     /// Runs a command about the connection or the server, and writes its reply.
-    fn run_server(
+    fn execute_server(
         &mut self,
         command: &'static Command,
         server: Server,
@@ -352,11 +325,11 @@ impl Session {
         self.client.identify(|identity| identity.command = command.name);
         let answer = match server {
             Server::Exec => self.exec(tools),
-            _ => self.answer(server, words),
+            _ => self.answer(server, Request { command, words }),
         };
         self.last_run = Instant::now();
         let took = self.last_run.saturating_duration_since(begun);
-        self.ran(&[Request { command, words }], took);
+        self.count_requests(&[Request { command, words }], took);
         if let Ok(Answer::Job(_)) = answer {
             // The outcome is known when the job is done.
             self.job = Some((command, begun));
@@ -394,26 +367,27 @@ impl Session {
     }
 
     /// Runs a command about the connection or the server, except `EXEC`.
-    fn answer(&mut self, server: Server, words: &[&[u8]]) -> Result<Answer, Refusal> {
+    fn answer(&mut self, server: Server, request: Request<'_>) -> Result<Answer, Refusal> {
+        let words = request.words;
         match server {
-            Server::Acl => self.acl(words),
+            Server::Acl => self.acl(request),
             Server::Auth => self.auth(words).map(Answer::from),
             Server::RewriteLog => self.rewrite_log().map(Answer::from),
             Server::BackgroundSave => self.background_save(words).map(Answer::from),
-            Server::Client => self.client(words),
+            Server::Client => self.client(request),
             Server::Cluster => self.cluster(words).map(Answer::from),
-            Server::Command => commands::command(words).map(Answer::from),
-            Server::Config => crate::config::config(&self.shared, words).map(Answer::from),
-            Server::Debug => self.debug(words),
+            Server::Command => commands::command(request).map(Answer::from),
+            Server::Config => crate::config::config(&self.shared, request).map(Answer::from),
+            Server::Debug => self.debug(request),
             Server::Discard => self.discard().map(Answer::from),
             Server::Echo => Ok(Reply::bulk(words[1]).into()),
             Server::Hello => self.hello(words).map(Answer::from),
             Server::Info => crate::info::info(&self.shared, words).map(Answer::from),
             Server::LastSave => Ok(self.last_save().into()),
-            Server::Latency => self.latency(words).map(Answer::from),
-            Server::Module => self.module(words).map(Answer::from),
+            Server::Latency => self.latency(request).map(Answer::from),
+            Server::Module => self.module(request).map(Answer::from),
             Server::Multi => self.multi().map(Answer::from),
-            Server::Ping => handshake::ping(words).map(Answer::from),
+            Server::Ping => handshake::ping(request).map(Answer::from),
             Server::Quit => Ok(Answer::Last(Reply::Ok)),
             Server::ReadOnly => Err(SessionRefusal::NoCluster.into()),
             Server::ReplicaOf => operate::replica_of(words).map(Answer::from),
@@ -422,7 +396,7 @@ impl Session {
             Server::Save => Ok(self.save()),
             Server::Select => handshake::select(words).map(Answer::from),
             Server::Shutdown => self.shutdown(words),
-            Server::SlowLog => self.slow_log(words).map(Answer::from),
+            Server::SlowLog => self.slow_log(request).map(Answer::from),
             Server::Time => Ok(operate::time().into()),
             Server::Unwatch => Ok(self.unwatch().into()),
             Server::Watch => self.watch(words),
@@ -431,19 +405,19 @@ impl Session {
     }
 
     /// Runs `requests` in the engine, writes the replies and empties `requests`.
-    pub(crate) fn run_batch(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
+    pub(crate) fn execute_batch(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
         if requests.is_empty() {
             return;
         }
         // One check for all of them.
         if self.shared.users().epoch() != self.epoch {
-            return self.run_after_user_change(requests, tools);
+            return self.execute_after_user_change(requests, tools);
         }
         let begun = Instant::now();
-        self.shared.engine().run(requests, tools.scratch, tools.replies);
+        self.shared.engine().execute(requests, tools.scratch, tools.replies);
         self.unsynced = durable::commit(self.shared.engine(), requests, tools.replies).or(self.unsynced);
         self.last_run = Instant::now();
-        self.ran(requests, self.last_run.saturating_duration_since(begun));
+        self.count_requests(requests, self.last_run.saturating_duration_since(begun));
         if !self.user.is_unlimited() {
             for (reply, request) in tools.replies.iter_mut().zip(requests.iter()) {
                 let whole = std::mem::replace(reply, Reply::Null);
@@ -469,7 +443,7 @@ impl Session {
 
     /// Runs `requests` after users were changed: permissions are checked again.
     #[cold]
-    fn run_after_user_change(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
+    fn execute_after_user_change(&mut self, requests: &mut Vec<Request<'_>>, tools: &mut Tools<'_>) {
         self.refresh();
         for request in std::mem::take(requests) {
             // The user is gone, and the connection is being closed.
@@ -481,7 +455,7 @@ impl Session {
                 false => Err(SessionRefusal::NoAuth.into()),
             };
             match permitted {
-                Ok(()) => self.run_batch(&mut vec![request], tools),
+                Ok(()) => self.execute_batch(&mut vec![request], tools),
                 Err(refusal) => {
                     self.counters.refused();
                     self.shared.engine().statistics().rejected(request.command);
@@ -492,7 +466,7 @@ impl Session {
     }
 
     /// Counts `requests`, which together took `took`.
-    pub(crate) fn ran(&self, requests: &[Request<'_>], took: Duration) {
+    pub(crate) fn count_requests(&self, requests: &[Request<'_>], took: Duration) {
         self.counters.ran(requests.len());
         if self.shared.slow_log().wants(took) || self.shared.latency().wants(took) {
             self.took_long(requests, took);
@@ -503,7 +477,7 @@ impl Session {
     fn took_long(&self, requests: &[Request<'_>], took: Duration) {
         let Some(longest) = requests.iter().max_by_key(|request| request.words.len()) else { return };
         let seconds = operate::seconds();
-        if self.shared.slow_log().wants(took) && !matches!(longest.command.run, Run::Server(Server::Exec)) {
+        if self.shared.slow_log().wants(took) && !longest.command.traits.skips_slow_log {
             let name = self.client.identity().name;
             let words = redact::redacted(longest.command, longest.words);
             self.shared.slow_log().add(seconds, took, &words, &self.client.address, name);
@@ -582,25 +556,19 @@ enum Decided {
     Queued,
 }
 
+/// Checks that a command with subcommands has a known one and the right number of words.
+fn check_subcommand(command: &Command, words: &[&[u8]]) -> Result<(), Refusal> {
+    let (false, Some(word)) = (command.traits.subcommands.is_empty(), words.get(1)) else { return Ok(()) };
+    match command.subcommand(word) {
+        None => Err(Refusal::UnknownSubcommand { command: command.name, word: shown(word) }),
+        Some(row) if row.arity.admits(words.len()) => Ok(()),
+        Some(row) => Err(Refusal::WrongSubcommandArity { command: command.name, word: row.name }),
+    }
+}
+
 /// A word as it is repeated in errors.
 fn shown(word: &[u8]) -> String {
     String::from_utf8_lossy(&word[..word.len().min(128)]).into_owned()
-}
-
-/// The name of a command in `Try … HELP`.
-fn upper(name: &'static str) -> &'static str {
-    match name {
-        "acl" => "ACL",
-        "client" => "CLIENT",
-        "cluster" => "CLUSTER",
-        "command" => "COMMAND",
-        "config" => "CONFIG",
-        "debug" => "DEBUG",
-        "latency" => "LATENCY",
-        "module" => "MODULE",
-        "slowlog" => "SLOWLOG",
-        other => other,
-    }
 }
 
 /// Whether `word` is `name`, ignoring case.

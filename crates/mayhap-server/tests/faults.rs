@@ -446,7 +446,7 @@ fn every_number_in_every_place_of_every_command_is_answered() {
         commands += 1;
         let states = match command.family {
             Family::Connection | Family::Server => &STATES[4..],
-            _ if command.flags.access == Access::Neither => &STATES[4..],
+            _ if command.flags.declared == Access::Neither => &STATES[4..],
             _ => &STATES[..],
         };
         let says_password = |shape: &Vec<Word>| shape.contains(&Word::Token("AUTH".to_owned()));

@@ -53,7 +53,7 @@ fn commands_md_has_the_table_of_commands() {
         told += rows.len();
         write!(fresh, "\n## {title}\n\n| command | | what it does | time |\n|---|---|---|---|\n").unwrap();
         for command in rows {
-            let access = match command.flags.access {
+            let access = match command.flags.declared {
                 _ if command.changes() => "W",
                 Access::Read => "R",
                 Access::Write | Access::Neither => "",

@@ -171,3 +171,49 @@ fn unread_replies_stop_reading_from_that_client_only() {
     });
     assert_eq!(rest(greedy).len(), times * one.len());
 }
+
+/// `BF.INSERT … NOCREATE` joins batches. On the wire nothing shows it, in both protocols.
+#[test]
+fn insertions_without_creation_reply_as_other_additions_do() {
+    let server = start(Settings::default());
+    let mut talk = Talk::to(&server);
+    for (protocol, [yes, no]) in [(2, [":1", ":0"]), (3, ["#t", "#f"])] {
+        talk.0.write_all(format!("HELLO {protocol}\r\nFLUSHALL\r\nECHO begin\r\n").as_bytes()).unwrap();
+        read_to(&mut talk, b"$5\r\nbegin\r\n");
+        talk.says("BF.INSERT f NOCREATE ITEMS a", "-ERR not found\r\n");
+        talk.says("SET f text\r\nBF.INSERT f NOCREATE ITEMS a", "+OK\r\n-WRONGTYPE ");
+        let _ = read_to(&mut talk, b"\r\n");
+        talk.says("DEL f\r\nBF.RESERVE f 0.01 100\r\nBF.INSERT f NOCREATE ITEMS", ":1\r\n+OK\r\n-ERR wrong number ");
+        let _ = read_to(&mut talk, b"\r\n");
+        talk.says(
+            "BF.INSERT f NOCREATE ITEMS a b\r\nBF.INSERT f nocreate items b c\r\nBF.INSERT f NOCREATE ITEMS c",
+            &format!("*2\r\n{yes}\r\n{yes}\r\n*2\r\n{no}\r\n{yes}\r\n*1\r\n{no}\r\n"),
+        );
+        // Until the filter is full, and after that.
+        talk.says("BF.RESERVE one 0.01 50 NONSCALING\r\nBF.RESERVE two 0.01 50 NONSCALING", "+OK\r\n+OK\r\n");
+        let mut full = 0;
+        for from in 0..12 {
+            let items: String = (from * 7..from * 7 + 9).map(|item| format!(" {item}")).collect();
+            let replies = [format!("BF.MADD one{items}"), format!("BF.INSERT two NOCREATE ITEMS{items}")]
+                .map(|line| {
+                    talk.0.write_all(format!("{line}\r\nECHO end\r\n").as_bytes()).unwrap();
+                    read_to(&mut talk, b"$3\r\nend\r\n")
+                });
+            assert_eq!(replies[0].escape_ascii().to_string(), replies[1].escape_ascii().to_string());
+            full += usize::from(replies[0].windows(5).any(|part| part == b"-ERR "));
+        }
+        assert!((4..8).contains(&full), "{full} requests met the full filter");
+    }
+}
+
+/// Reads until `end` has come, and returns what came before it.
+fn read_to(talk: &mut Talk, end: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(end) {
+        let mut byte = [0];
+        talk.0.read_exact(&mut byte).unwrap();
+        bytes.push(byte[0]);
+    }
+    bytes.truncate(bytes.len() - end.len());
+    bytes
+}

@@ -1,6 +1,6 @@
 //! `BF.RESERVE`, `BF.INSERT`.
 
-use mayhap::{AtomicScalableBloom, BuildError};
+use mayhap::{AtomicScalableBloom, BatchBits, BuildError, ItemHash};
 use mayhap_formats::redis_bloom::{self, Scaling};
 
 use super::items;
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::parameters::{BloomGrowth, MAX_CAPACITY, MAX_EXPANSION, Parameters};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::run::{Request, Slot};
+use crate::run::{Added, Ran, Request, Scratch, Slot};
 use crate::value::Value;
 
 /// The options of a new filter.
@@ -238,9 +238,45 @@ fn capacity(word: &[u8]) -> Option<u64> {
     (1..=MAX_CAPACITY).contains(&capacity).then_some(capacity)
 }
 
-/// `BF.INSERT key [options] ITEMS item …`. If the filter exists, the options are checked and ignored.
-pub(super) fn insert(
+/// The items of `BF.INSERT key [NOCREATE] ITEMS item …`: with these options and no other, the request does nothing but add items to an
+/// existing filter. `None` for all other requests.
+pub(crate) fn inserted_items<'r, 'w>(request: &'r Request<'w>) -> Option<&'r [&'w [u8]]> {
+    let mut words = &request.words[2..];
+    while let [option, rest @ ..] = words {
+        words = rest;
+        let letter = |index: usize| option.get(index).map(u8::to_ascii_lowercase);
+        match letter(0) {
+            // As in `Insertion::parse`.
+            Some(b'i') => return (!rest.is_empty()).then_some(rest),
+            Some(b'n') if letter(2) == Some(b'c') => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// `BF.INSERT`, while the filter exists and need not grow.
+pub(crate) fn insert_together(
+    requests: &[Request<'_>],
+    value: Option<&Value>,
+    new: Option<&mut Vec<ItemHash>>,
+    scratch: &mut Scratch,
+    replies: &mut Vec<Reply>,
+) -> Added {
+    let Some(Value::Bloom(filter)) = value else { return Added { ran: Ran::only(0), new_items: 0 } };
+    let items = |request: &Request<'_>| inserted_items(request).map_or(0, <[_]>::len);
+    let joined = requests.iter().take_while(|request| items(request) > 0).count();
+    let added = items::add_groups(filter, &requests[..joined], items, new, scratch, replies);
+    match added.ran {
+        Ran::All if joined < requests.len() => Added { ran: Ran::only(joined), ..added },
+        _ => added,
+    }
+}
+
+/// `BF.INSERT key [options] ITEMS item …` with exclusive access. If the filter exists, the options are checked and ignored.
+pub(crate) fn insert_alone(
     request: &Request<'_>,
+    begun: &BatchBits,
     slot: &mut Slot<'_>,
     context: &Context<'_>,
 ) -> Result<Reply, Refusal> {
@@ -252,5 +288,5 @@ pub(super) fn insert(
         }
         slot.put(insertion.wanted.create(insertion.scale_to, context)?);
     }
-    items::add(slot, booked, insertion.items, context).map(Reply::Array)
+    items::add(slot, booked, insertion.items, begun, context).map(Reply::Array)
 }

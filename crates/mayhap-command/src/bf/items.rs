@@ -1,6 +1,6 @@
 //! `BF.ADD`, `BF.MADD`, `BF.EXISTS`, `BF.MEXISTS`.
 
-use mayhap::{AtomicScalableBloom, BuildError, InsertError, ItemHash, NewItems};
+use mayhap::{AtomicScalableBloom, BatchBits, BuildError, InsertError, ItemHash, NewItems};
 
 use super::create;
 use crate::context::{AdmittedGrowth, Context};
@@ -10,7 +10,7 @@ use crate::pipeline::{
 };
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::run::{Request, Scratch, Slot, Together};
+use crate::run::{Added, Asked, Ran, Request, Scratch, Slot};
 use crate::value::Value;
 
 /// `BF.EXISTS`, `BF.MEXISTS`: the answer is *no* if the key does not exist or does not hold a Bloom filter.
@@ -19,7 +19,7 @@ pub(crate) fn ask(
     value: Option<&Value>,
     scratch: &mut Scratch,
     replies: &mut Vec<Reply>,
-) -> Together {
+) -> Asked {
     match value {
         Some(Value::Bloom(filter)) => ask_all(
             requests,
@@ -40,77 +40,80 @@ pub(crate) fn ask(
 pub(crate) fn add_together(
     requests: &[Request<'_>],
     value: Option<&Value>,
-    _context: &Context<'_>,
+    new: Option<&mut Vec<ItemHash>>,
     scratch: &mut Scratch,
     replies: &mut Vec<Reply>,
-) -> Together {
-    let mut together = Together::default();
-    (scratch.begun, scratch.begun_at) = (0, 0);
-    let Some(Value::Bloom(filter)) = value else { return together };
+) -> Added {
+    let Some(Value::Bloom(filter)) = value else { return Added { ran: Ran::only(0), new_items: 0 } };
     if let Some(item) = only_item(requests) {
         let hash = filter.hash(item);
-        let Some(new) = filter.insert_hash(hash) else { return together };
-        if new && scratch.collects {
-            scratch.new.push(hash);
+        let Some(is_new) = filter.insert_hash(hash) else { return Added { ran: Ran::only(0), new_items: 0 } };
+        if let (true, Some(new)) = (is_new, new) {
+            new.push(hash);
         }
-        scratch.added += u64::from(new);
-        replies.push(Reply::Boolean(new));
-        return Together { done: 1, changed: new, ..together };
+        replies.push(Reply::Boolean(is_new));
+        return Added { ran: Ran::All, new_items: is_new.into() };
     }
-    while together.done < requests.len() {
-        let now = group(&requests[together.done..]);
-        hash_all(now, &mut scratch.hashes, |item| filter.hash(item));
+    let items = |request: &Request<'_>| request.words.len() - ITEMS_FROM;
+    add_groups(filter, requests, items, new, scratch, replies)
+}
+
+/// Adds the items of many requests. The last `items(request)` words of a request are its items.
+pub(super) fn add_groups(
+    filter: &AtomicScalableBloom,
+    requests: &[Request<'_>],
+    items: impl Fn(&Request<'_>) -> usize,
+    mut new: Option<&mut Vec<ItemHash>>,
+    scratch: &mut Scratch,
+    replies: &mut Vec<Reply>,
+) -> Added {
+    let (mut done, mut new_items) = (0, 0);
+    while done < requests.len() {
+        let now = group(&requests[done..], &items);
+        hash_all(now, &items, &mut scratch.hashes, |item| filter.hash(item));
         let added = filter.insert_hash_batch(&scratch.hashes, &mut scratch.inserted);
-        together.changed |= scratch.inserted.new_count() > 0;
-        scratch.added += scratch.inserted.new_count() as u64;
-        scratch.collect();
+        new_items += scratch.inserted.new_count() as u64;
+        scratch.collect_new(new.as_deref_mut());
         let mut at = 0;
         for request in now {
-            let items = request.words.len() - ITEMS_FROM;
-            if at + items > added {
-                (scratch.begun, scratch.begun_at) = (added - at, at);
-                return together;
+            let count = items(request);
+            if at + count > added {
+                let begun = scratch.inserted.part(at, added - at);
+                return Added { ran: Ran::Rest { done, begun }, new_items };
             }
-            replies.push(reply(request, &scratch.inserted, at));
-            together.done += 1;
-            at += items;
+            replies.push(reply(request, count, &scratch.inserted, at));
+            done += 1;
+            at += count;
         }
     }
-    together
+    Added { ran: Ran::All, new_items }
 }
 
 /// `BF.ADD`, `BF.MADD` with exclusive access: the filter may be created and may grow.
 pub(crate) fn add_alone(
     request: &Request<'_>,
+    begun: &BatchBits,
     slot: &mut Slot<'_>,
     context: &Context<'_>,
-    scratch: &mut Scratch,
 ) -> Result<Reply, Refusal> {
-    let begun = std::mem::take(&mut scratch.begun);
-    // Items that this request inserted a moment ago, through shared access, were new.
-    let was_new = scratch.inserted.part(scratch.begun_at, begun);
     let booked = Value::booked_bytes(slot.get());
     if slot.get().is_none() {
         slot.put(create::by_default(context)?);
     }
-    let mut replies = add(slot, booked, &request.words[ITEMS_FROM..], context)?;
-    for (reply, was_new) in replies.iter_mut().zip(was_new.iter()) {
-        if was_new {
-            *reply = Reply::Boolean(true);
-        }
-    }
+    let mut replies = add(slot, booked, &request.words[ITEMS_FROM..], begun, context)?;
     match is_many(request) {
         true => Ok(Reply::Array(replies)),
         false => Ok(replies.pop().unwrap_or(Reply::Null)),
     }
 }
 
-/// Inserts `items` into the existing filter, which took `booked` bytes before the request. If the last reply is a refusal, there may be
-/// fewer replies than items.
+/// Inserts `items` into the existing filter, which took `booked` bytes before the request. The first items may have `begun`: they are
+/// in the filter, and it is known which of them were new. If the last reply is a refusal, there may be fewer replies than items.
 pub(super) fn add(
     slot: &mut Slot<'_>,
     booked: u64,
     items: &[&[u8]],
+    begun: &BatchBits,
     context: &Context<'_>,
 ) -> Result<Vec<Reply>, Refusal> {
     let mut new = (slot.is_logged() && !slot.is_replaced()).then(Vec::new);
@@ -164,6 +167,11 @@ pub(super) fn add(
         Some(new) if changed && !grown => slot.mark_items(new),
         _ if changed => slot.mark_changed(),
         _ => {}
+    }
+    for (reply, was_new) in replies.iter_mut().zip(begun.iter()) {
+        if was_new {
+            *reply = Reply::Boolean(true);
+        }
     }
     Ok(replies)
 }

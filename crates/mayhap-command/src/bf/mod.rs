@@ -15,10 +15,13 @@ mod dump;
 mod info;
 mod items;
 
+pub(crate) use create::{insert_alone, insert_together, inserted_items};
 pub(crate) use items::{add_alone, add_together, ask};
 
 use crate::command::{Arity, Command, Family, Flags, Names};
-use crate::run::{Batch, Run};
+use crate::names;
+use crate::run::{Adds, Asks, Run};
+use crate::traits::{AfterLoss, Cost, Reveals, Secrets, Traits, tips};
 
 /// The family's rows of the table.
 pub static COMMANDS: &[Command] = &[
@@ -32,6 +35,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key error_rate capacity [EXPANSION expansion] [NONSCALING]",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits { after_loss: AfterLoss::Creates, redis_bloom_fast: true, ..Traits::USUAL },
         run: Run::Change(create::reserve),
     },
     Command {
@@ -44,7 +48,8 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item",
         since: "1.0.0",
         complexity: "O(k), where k is the number of hash functions used by the last sub-filter",
-        run: Run::Items(Batch::BloomAdd),
+        traits: Traits::USUAL,
+        run: Run::Add(Adds::Bloom),
     },
     Command {
         name: "bf.madd",
@@ -56,7 +61,8 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item [item ...]",
         since: "1.0.0",
         complexity: "O(k * n), where k is the number of hash functions and n is the number of items",
-        run: Run::Items(Batch::BloomAdd),
+        traits: Traits { cost: Cost::ManyItems, ..Traits::USUAL },
+        run: Run::Add(Adds::Bloom),
     },
     Command {
         name: "bf.insert",
@@ -69,7 +75,8 @@ pub static COMMANDS: &[Command] = &[
                  [TIGHTENING ratio] [VALIDATESCALETO capacity] ITEMS item [item ...]",
         since: "1.0.0",
         complexity: "O(k * n), where k is the number of hash functions and n is the number of items",
-        run: Run::Change(create::insert),
+        traits: Traits { cost: Cost::ManyItems, ..Traits::USUAL },
+        run: Run::Add(Adds::BloomInsert),
     },
     Command {
         name: "bf.exists",
@@ -81,10 +88,11 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item",
         since: "1.0.0",
         complexity: "O(k), where k is the number of hash functions used by the last sub-filter",
-        run: Run::Items(Batch::BloomAsk),
+        traits: Traits::USUAL,
+        run: Run::Ask(Asks::Bloom),
     },
     Command {
-        name: "bf.mexists",
+        name: names::BF_MEXISTS,
         arity: Arity::AtLeast(3),
         flags: Flags::READ,
         names: Names::ONE,
@@ -93,7 +101,8 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item [item ...]",
         since: "1.0.0",
         complexity: "O(k * n), where k is the number of hash functions and n is the number of items",
-        run: Run::Items(Batch::BloomAsk),
+        traits: Traits::USUAL,
+        run: Run::Ask(Asks::Bloom),
     },
     Command {
         name: "bf.card",
@@ -105,6 +114,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "2.4.4",
         complexity: "O(1)",
+        traits: Traits { redis_bloom_fast: true, ..Traits::USUAL },
         run: Run::Look(info::card),
     },
     Command {
@@ -117,6 +127,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key [CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION]",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits { redis_bloom_fast: true, tips: tips::NOT_CACHED, ..Traits::USUAL },
         run: Run::Look(info::info),
     },
     Command {
@@ -129,6 +140,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "1.0.0",
         complexity: "O(n), where n is the number of sub-filters",
+        traits: Traits { tips: tips::NOT_CACHED, ..Traits::LARGE_VALUE },
         run: Run::Look(info::debug),
     },
     Command {
@@ -141,6 +153,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key iterator",
         since: "1.0.0",
         complexity: "O(n), where n is the capacity",
+        traits: Traits { reveals: Reveals::Bytes, tips: tips::NOT_CACHED, ..Traits::LONG_REPLY },
         run: Run::Change(dump::scandump),
     },
     Command {
@@ -153,6 +166,12 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key iterator data",
         since: "1.0.0",
         complexity: "O(n), where n is the capacity",
+        traits: Traits {
+            // The bytes of a filter contain its key.
+            secrets: Secrets::At(3),
+            after_loss: AfterLoss::Creates,
+            ..Traits::USUAL
+        },
         run: Run::Change(dump::loadchunk),
     },
 ];

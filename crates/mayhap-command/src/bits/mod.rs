@@ -17,6 +17,11 @@ pub use text::{MAX_BYTES, Text};
 
 use crate::command::{Arity, Command, Family, Flags, Names};
 use crate::run::Run;
+use crate::touch::Touch;
+use crate::traits::{AfterLoss, Cost, Touches, Traits};
+
+/// The ACL category of the commands that are about strings, not bits.
+const STRING: Option<&str> = Some("string");
 
 /// The family's rows of the table.
 pub static COMMANDS: &[Command] = &[
@@ -30,6 +35,12 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key offset value",
         since: "2.2.0",
         complexity: "O(1)",
+        traits: Traits {
+            cost: Cost::FarOffset { per_byte: 8 },
+            // The reply is the old bit.
+            touches: Touches::Each(Touch::ReadWrite),
+            ..Traits::USUAL
+        },
         run: Run::Change(bit::set),
     },
     Command {
@@ -42,6 +53,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key offset",
         since: "2.2.0",
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Look(bit::get),
     },
     Command {
@@ -54,6 +66,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key [start end [BYTE | BIT]]",
         since: "2.6.0",
         complexity: "O(N)",
+        traits: Traits::LARGE_VALUE,
         run: Run::Look(bit::count),
     },
     Command {
@@ -66,6 +79,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key bit [start [end [BYTE | BIT]]]",
         since: "2.8.7",
         complexity: "O(N)",
+        traits: Traits::LARGE_VALUE,
         run: Run::Look(bit::position),
     },
     Command {
@@ -78,6 +92,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "AND | OR | XOR | NOT destkey key [key ...]",
         since: "2.6.0",
         complexity: "O(N)",
+        traits: Traits { touches: Touches::FirstAndRest(Touch::Write, Touch::Read), ..Traits::LONG },
         run: Run::Gather(op::operate),
     },
     Command {
@@ -90,6 +105,16 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key [GET encoding offset | [OVERFLOW WRAP | SAT | FAIL] SET encoding offset value | INCRBY encoding offset increment] ...",
         since: "3.2.0",
         complexity: "O(1) for each subcommand",
+        traits: Traits {
+            cost: Cost::FarOffset { per_byte: 8 },
+            touches: Touches::If {
+                words: &["set", "incrby"],
+                from: 2,
+                then: Touch::ReadWrite,
+                otherwise: Touch::Read,
+            },
+            ..Traits::USUAL
+        },
         run: Run::Change(field::change),
     },
     Command {
@@ -102,6 +127,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key [GET encoding offset [GET encoding offset ...]]",
         since: "6.0.0",
         complexity: "O(1) for each subcommand",
+        traits: Traits::USUAL,
         run: Run::Look(field::read),
     },
     Command {
@@ -114,6 +140,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "1.0.0",
         complexity: "O(N), where N is its length",
+        traits: Traits { category: STRING, ..Traits::LONG_REPLY },
         run: Run::Look(string::get),
     },
     Command {
@@ -126,6 +153,18 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
         since: "1.0.0",
         complexity: "O(N), where N is its length",
+        traits: Traits {
+            touches: Touches::If {
+                words: &["get"],
+                from: 3,
+                then: Touch::ReadWrite,
+                otherwise: Touch::Write,
+            },
+            // The old value is unknown, so it cannot be returned.
+            after_loss: AfterLoss::CreatesUnless { word: "get", from: 3 },
+            category: STRING,
+            ..Traits::LARGE_VALUE
+        },
         run: Run::Change(string::set),
     },
     Command {
@@ -138,6 +177,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "6.2.0",
         complexity: "O(N), where N is its length",
+        traits: Traits { touches: Touches::Each(Touch::ReadWrite), category: STRING, ..Traits::LONG_REPLY },
         run: Run::Change(string::get_and_delete),
     },
     Command {
@@ -150,6 +190,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "2.2.0",
         complexity: "O(1)",
+        traits: Traits { touches: Touches::Each(Touch::Notice), category: STRING, ..Traits::USUAL },
         run: Run::Look(string::length),
     },
     Command {
@@ -162,6 +203,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key start end",
         since: "2.4.0",
         complexity: "O(N), where N is the length of the part",
+        traits: Traits { category: STRING, ..Traits::LONG_REPLY },
         run: Run::Look(string::range),
     },
     Command {
@@ -174,6 +216,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key offset value",
         since: "2.2.0",
         complexity: "O(N), where N is the length of the value",
+        traits: Traits { cost: Cost::FarOffset { per_byte: 1 }, category: STRING, ..Traits::USUAL },
         run: Run::Change(string::set_range),
     },
     Command {
@@ -186,6 +229,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key value",
         since: "2.0.0",
         complexity: "O(N), where N is the length of the value",
+        traits: Traits { category: STRING, ..Traits::LARGE_VALUE },
         run: Run::Change(string::append),
     },
 ];

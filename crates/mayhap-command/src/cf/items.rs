@@ -9,7 +9,7 @@ use crate::parameters::Eviction;
 use crate::pipeline::{ITEMS_FROM, ask_all, nothing_in, refuse_all};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::run::{Request, Scratch, Slot, Together};
+use crate::run::{Asked, Request, Scratch, Slot};
 use crate::value::Value;
 use crate::work::{WORK_PER_ITEM, Work};
 
@@ -19,7 +19,7 @@ pub(crate) fn ask(
     value: Option<&Value>,
     scratch: &mut Scratch,
     replies: &mut Vec<Reply>,
-) -> Together {
+) -> Asked {
     match value {
         Some(Value::Cuckoo(filter)) => ask_all(
             requests,

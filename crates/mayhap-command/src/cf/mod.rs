@@ -20,8 +20,10 @@ mod items;
 
 pub(crate) use items::ask;
 
-use crate::command::{Arity, Command, Family, Flags, Names};
-use crate::run::{Batch, Run};
+use crate::command::{Arity, Changes, Command, Family, Flags, Names};
+use crate::names;
+use crate::run::{Asks, Run};
+use crate::traits::{AfterLoss, Cost, Reveals, Secrets, Traits, tips};
 
 /// The family's rows of the table.
 pub static COMMANDS: &[Command] = &[
@@ -35,6 +37,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key capacity [BUCKETSIZE bucketsize] [MAXITERATIONS maxiterations] [EXPANSION expansion]",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits { after_loss: AfterLoss::Creates, redis_bloom_fast: true, ..Traits::USUAL },
         run: Run::Change(create::reserve),
     },
     Command {
@@ -47,6 +50,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item",
         since: "1.0.0",
         complexity: "O(k + i), where k is the number of sub-filters and i is maxIterations",
+        traits: Traits::USUAL,
         run: Run::Change(items::add),
     },
     Command {
@@ -59,6 +63,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item",
         since: "1.0.0",
         complexity: "O(k + i), where k is the number of sub-filters and i is maxIterations",
+        traits: Traits::USUAL,
         run: Run::Change(items::addnx),
     },
     Command {
@@ -71,6 +76,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key [CAPACITY capacity] [NOCREATE] ITEMS item [item ...]",
         since: "1.0.0",
         complexity: "O(n * (k + i)), where n is the number of items, k is the number of sub-filters and i is maxIterations",
+        traits: Traits { cost: Cost::ManyItems, ..Traits::USUAL },
         run: Run::Change(create::insert),
     },
     Command {
@@ -83,6 +89,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key [CAPACITY capacity] [NOCREATE] ITEMS item [item ...]",
         since: "1.0.0",
         complexity: "O(n * (k + i)), where n is the number of items, k is the number of sub-filters and i is maxIterations",
+        traits: Traits { cost: Cost::ManyItems, ..Traits::USUAL },
         run: Run::Change(create::insertnx),
     },
     Command {
@@ -95,10 +102,11 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item",
         since: "1.0.0",
         complexity: "O(k), where k is the number of sub-filters",
-        run: Run::Items(Batch::CuckooAsk),
+        traits: Traits::USUAL,
+        run: Run::Ask(Asks::Cuckoo),
     },
     Command {
-        name: "cf.mexists",
+        name: names::CF_MEXISTS,
         arity: Arity::AtLeast(3),
         flags: Flags::READ,
         names: Names::ONE,
@@ -107,7 +115,8 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item [item ...]",
         since: "1.0.0",
         complexity: "O(k * n), where k is the number of sub-filters and n is the number of items",
-        run: Run::Items(Batch::CuckooAsk),
+        traits: Traits::USUAL,
+        run: Run::Ask(Asks::Cuckoo),
     },
     Command {
         name: "cf.count",
@@ -119,6 +128,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item",
         since: "1.0.0",
         complexity: "O(k), where k is the number of sub-filters",
+        traits: Traits::USUAL,
         run: Run::Look(items::count),
     },
     Command {
@@ -131,19 +141,21 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item",
         since: "1.0.0",
         complexity: "O(k), where k is the number of sub-filters",
+        traits: Traits::USUAL,
         run: Run::Change(items::del),
     },
     Command {
         name: "cf.compact",
         arity: Arity::AtLeast(1),
         // RedisBloom declares it read-only although it moves items. The set of items stays the same.
-        flags: Flags::READ,
+        flags: Flags { changes: Changes::Values, ..Flags::READ },
         names: Names::ONE,
         family: Family::Cuckoo,
         summary: "Moves items into the oldest sub-filters of a Cuckoo Filter and frees the empty ones",
         syntax: "key",
         since: "1.0.0",
         complexity: "O(n), where n is the capacity",
+        traits: Traits::LARGE_VALUE,
         run: Run::Change(items::compact),
     },
     Command {
@@ -156,6 +168,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits { redis_bloom_fast: true, tips: tips::NOT_CACHED, ..Traits::USUAL },
         run: Run::Look(info::info),
     },
     Command {
@@ -168,6 +181,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: "1.0.0",
         complexity: "O(1)",
+        traits: Traits { tips: tips::NOT_CACHED, ..Traits::LARGE_VALUE },
         run: Run::Look(info::debug),
     },
     Command {
@@ -180,6 +194,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key iterator",
         since: "1.0.0",
         complexity: "O(n), where n is the capacity",
+        traits: Traits { reveals: Reveals::Bytes, tips: tips::NOT_CACHED, ..Traits::LONG_REPLY },
         run: Run::Look(dump::scandump),
     },
     Command {
@@ -192,6 +207,12 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key iterator data",
         since: "1.0.0",
         complexity: "O(n), where n is the capacity",
+        traits: Traits {
+            // The bytes of a filter contain its key.
+            secrets: Secrets::At(3),
+            after_loss: AfterLoss::Creates,
+            ..Traits::USUAL
+        },
         run: Run::Change(dump::loadchunk),
     },
 ];

@@ -11,6 +11,7 @@ use super::holder::Holder;
 use super::recipe::StaticRecipe;
 use super::refused::unbuildable;
 use crate::context::Context;
+use crate::names;
 use crate::refusal::Refusal;
 use crate::run::Request;
 
@@ -53,7 +54,7 @@ pub(super) fn set_of(
 /// Is it `MF.BUILD key COMMIT`?
 #[must_use]
 pub fn is_commit(request: &Request<'_>) -> bool {
-    request.command.name == "mf.build"
+    request.command.name == names::MF_BUILD
         && matches!(request.words, [_, _, step] if step.eq_ignore_ascii_case(b"COMMIT"))
 }
 

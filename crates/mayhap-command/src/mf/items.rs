@@ -1,6 +1,6 @@
 //! `MF.ADD`, `MF.MADD`, `MF.EXISTS`, `MF.MEXISTS`: many items and many requests together.
 
-use mayhap::NewItems;
+use mayhap::{BatchBits, ItemHash};
 
 use super::body::Body;
 use super::change::create;
@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::pipeline::{ITEMS_FROM, ask_all, is_many, refuse_all};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::run::{Request, Scratch, Slot, Together};
+use crate::run::{Added, Asked, Ran, Request, Scratch, Slot};
 use crate::value::Value;
 
 /// Returns the current generation, if the name has one that answers.
@@ -28,7 +28,7 @@ pub(crate) fn ask(
     context: &Context<'_>,
     scratch: &mut Scratch,
     replies: &mut Vec<Reply>,
-) -> Together {
+) -> Asked {
     let served = match served(value) {
         Ok(served) => served,
         Err(refusal) => return refuse_all(requests, &refusal, replies),
@@ -41,10 +41,10 @@ pub(crate) fn ask(
             served.body.ask_all(hashes, now_ms, answers);
         });
     }
-    let mut together = Together { done: requests.len(), ..Together::default() };
+    let mut asked = Asked::default();
     let mut answer = |item: &[u8]| {
         let held = served.may_contain(item, now_ms);
-        *(if held { &mut together.hits } else { &mut together.misses }) += 1;
+        *(if held { &mut asked.hits } else { &mut asked.misses }) += 1;
         Reply::Boolean(held)
     };
     for request in requests {
@@ -53,7 +53,7 @@ pub(crate) fn ask(
             false => answer(request.words[ITEMS_FROM]),
         });
     }
-    together
+    asked
 }
 
 /// Runs `MF.ADD` and `MF.MADD` requests that threads can run together: on large Bloom filters, as long as
@@ -61,67 +61,68 @@ pub(crate) fn ask(
 pub(crate) fn add_together(
     requests: &[Request<'_>],
     value: Option<&Value>,
+    mut new: Option<&mut Vec<ItemHash>>,
     scratch: &mut Scratch,
     replies: &mut Vec<Reply>,
-) -> Together {
-    scratch.begun = 0;
+) -> Added {
     let served = match served(value) {
         Ok(served) => served,
-        Err(refusal) => return refuse_all(requests, &refusal, replies),
+        Err(refusal) => {
+            refuse_all(requests, &refusal, replies);
+            return Added::default();
+        }
     };
-    let mut together = Together::default();
     if let Some(Value::Filter(holder)) = value
         && let Some(Next::Building(_)) = holder.next()
     {
         // Adding to two generations needs exclusive access to the name.
-        return together;
+        return Added { ran: Ran::only(0), new_items: 0 };
     }
-    for request in requests {
+    let mut new_items = 0;
+    for (done, request) in requests.iter().enumerate() {
         let items = &request.words[ITEMS_FROM..];
         scratch.hashes.clear();
         if !matches!(served.body, Body::Nothing | Body::List(_) | Body::Plain(_)) {
             scratch.hashes.extend(items.iter().map(|item| served.scheme.hash(*item)));
         }
-        let (hashes, new) = (&scratch.hashes[..], &mut scratch.inserted);
+        let (hashes, inserted) = (&scratch.hashes[..], &mut scratch.inserted);
         let added = match &served.body {
-            Body::Scalable(filter) if served.body.takes_hashes() => filter.insert_hash_batch(hashes, new),
+            Body::Scalable(filter) if served.body.takes_hashes() => {
+                filter.insert_hash_batch(hashes, inserted)
+            }
             Body::Bloom(filter) => {
-                filter.insert_hash_batch_each(hashes, new);
+                filter.insert_hash_batch_each(hashes, inserted);
                 hashes.len()
             }
             Body::Blocked(filter) => {
-                filter.insert_hash_batch_each(hashes, new);
+                filter.insert_hash_batch_each(hashes, inserted);
                 hashes.len()
             }
-            _ => return together,
+            _ => return Added { ran: Ran::only(done), new_items },
         };
-        together.changed |= new.new_count() > 0;
-        scratch.added += new.new_count() as u64;
-        scratch.collect();
+        new_items += inserted.new_count() as u64;
+        scratch.collect_new(new.as_deref_mut());
         if added < items.len() {
-            scratch.begun = added;
-            return together;
+            let begun = scratch.inserted.part(0, added);
+            return Added { ran: Ran::Rest { done, begun }, new_items };
         }
         replies.push(match is_many(request) {
             true => Reply::Booleans(std::mem::take(&mut scratch.inserted).into_bits()),
             false => Reply::Boolean(scratch.inserted.get(0).unwrap_or(false)),
         });
-        together.done += 1;
     }
-    together
+    Added { ran: Ran::All, new_items }
 }
 
 /// Runs one `MF.ADD` or `MF.MADD` with exclusive access to the filter. Every item has its own reply: a
 /// refused item does not stop the others.
 pub(crate) fn add_alone(
     request: &Request<'_>,
+    begun: &BatchBits,
     slot: &mut Slot<'_>,
     context: &Context<'_>,
-    scratch: &mut Scratch,
 ) -> Result<Reply, Refusal> {
-    let begun = std::mem::take(&mut scratch.begun);
-    let done: NewItems = if begun > 0 { std::mem::take(&mut scratch.inserted) } else { NewItems::new() };
-    let mut replies = add_items(&request.words[ITEMS_FROM..], begun, &done, slot, context)?;
+    let mut replies = add_items(&request.words[ITEMS_FROM..], begun, slot, context)?;
     match (is_many(request), replies.pop()) {
         (false, Some(Reply::Refused(refusal))) => Err(*refusal),
         (false, Some(reply)) => Ok(reply),
@@ -160,23 +161,22 @@ pub(super) fn insert(
         }
         create(slot, &options, recipe, context)?;
     }
-    add_items(items, 0, &NewItems::new(), slot, context).map(Reply::Array)
+    add_items(items, &BatchBits::new(), slot, context).map(Reply::Array)
 }
 
-/// Adds `items`. The first `begun` of them were inserted already, with results `done`.
+/// Adds `items`. The first of them were inserted already if they have `begun`.
 fn add_items(
     items: &[&[u8]],
-    begun: usize,
-    done: &NewItems,
+    begun: &BatchBits,
     slot: &mut Slot<'_>,
     context: &Context<'_>,
 ) -> Result<Vec<Reply>, Refusal> {
     let holder = holder_mut(slot)?.ok_or(NotReady::Missing)?;
     let mut replies = Vec::with_capacity(items.len());
     // The items that were just inserted through shared access.
-    replies.extend((0..begun).map(|index| Reply::Boolean(done.get(index).unwrap_or(false))));
+    replies.extend(begun.iter().map(Reply::Boolean));
     let (mut changed, mut refused) = (false, Vec::new());
-    holder.add(items, begun, context, |outcome| {
+    holder.add(items, begun.len(), context, |outcome| {
         changed |= !matches!(outcome, Ok(false) | Err(_));
         if outcome.is_err() {
             refused.push(items.len() - replies.len());

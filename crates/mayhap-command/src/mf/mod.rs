@@ -50,8 +50,11 @@ pub use refused::{MayhapRefusal, NotReady};
 pub(crate) use items::{add_alone, add_together, ask};
 
 use crate::command::{Arity, Command, Family, Flags, Names};
+use crate::names;
 use crate::refusal::Refusal;
-use crate::run::{Batch, Run, Slot};
+use crate::run::{Adds, Asks, Run, Slot};
+use crate::touch::Touch;
+use crate::traits::{AfterLoss, Cost, Reveals, Secrets, Touches, Traits};
 use crate::value::Value;
 
 /// Returns the holder in `value`, or `None` if the key does not exist.
@@ -108,6 +111,11 @@ pub static COMMANDS: &[Command] = &[
         syntax: options!("key "),
         since: SINCE,
         complexity: "O(M), where M is the memory of the filter",
+        traits: Traits {
+            secrets: Secrets::After { word: "key", count: 1 },
+            after_loss: AfterLoss::Creates,
+            ..Traits::USUAL
+        },
         run: Run::Change(change::reserve),
     },
     Command {
@@ -120,7 +128,8 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item",
         since: SINCE,
         complexity: "O(1)",
-        run: Run::Items(Batch::MayhapAdd),
+        traits: Traits::USUAL,
+        run: Run::Add(Adds::Mayhap),
     },
     Command {
         name: "mf.madd",
@@ -132,7 +141,8 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item [item ...]",
         since: SINCE,
         complexity: "O(N), where N is the number of items",
-        run: Run::Items(Batch::MayhapAdd),
+        traits: Traits { cost: Cost::ManyItems, ..Traits::USUAL },
+        run: Run::Add(Adds::Mayhap),
     },
     Command {
         name: "mf.insert",
@@ -144,6 +154,11 @@ pub static COMMANDS: &[Command] = &[
         syntax: concat!(options!("key [NOCREATE] "), " ITEMS item [item ...]"),
         since: SINCE,
         complexity: "O(N), where N is the number of items, and O(M) for a new filter, where M is its memory",
+        traits: Traits {
+            cost: Cost::ManyItems,
+            secrets: Secrets::After { word: "key", count: 1 },
+            ..Traits::USUAL
+        },
         run: Run::Change(items::insert),
     },
     Command {
@@ -156,10 +171,11 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item",
         since: SINCE,
         complexity: "O(1)",
-        run: Run::Items(Batch::MayhapAsk),
+        traits: Traits::USUAL,
+        run: Run::Ask(Asks::Mayhap),
     },
     Command {
-        name: "mf.mexists",
+        name: names::MF_MEXISTS,
         arity: Arity::AtLeast(3),
         flags: Flags::READ,
         names: Names::ONE,
@@ -168,7 +184,8 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item [item ...]",
         since: SINCE,
         complexity: "O(N), where N is the number of items",
-        run: Run::Items(Batch::MayhapAsk),
+        traits: Traits::USUAL,
+        run: Run::Ask(Asks::Mayhap),
     },
     Command {
         name: "mf.del",
@@ -180,6 +197,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item",
         since: SINCE,
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Change(change::delete),
     },
     Command {
@@ -192,6 +210,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item",
         since: SINCE,
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Look(change::count),
     },
     Command {
@@ -204,6 +223,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: SINCE,
         complexity: "O(1); O(M) for a bitmap, where M is its memory",
+        traits: Traits::LARGE_VALUE,
         run: Run::Look(change::card),
     },
     Command {
@@ -216,10 +236,11 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key",
         since: SINCE,
         complexity: "O(M), where M is the memory of the filter",
+        traits: Traits::LARGE_VALUE,
         run: Run::Change(change::clear),
     },
     Command {
-        name: "mf.info",
+        name: names::MF_INFO,
         arity: Arity::AtLeast(2),
         flags: Flags::READ,
         names: Names::ONE,
@@ -228,6 +249,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key [field]",
         since: SINCE,
         complexity: "O(M), where M is its memory, at most 16 MiB of it: a larger one is sampled",
+        traits: Traits::LARGE_VALUE,
         run: Run::Look(info::info),
     },
     Command {
@@ -240,6 +262,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "target source [source ...]",
         since: SINCE,
         complexity: "O(M * N), where M is the memory of the filter and N is the number of sources",
+        traits: Traits { touches: Touches::FirstAndRest(Touch::Write, Touch::Read), ..Traits::LONG },
         run: Run::Gather(merge::merge),
     },
     Command {
@@ -252,6 +275,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "capacity fpr [RANGE low high] [PROBES n] [MEMORY bytes] [DELETES [n]] [GROWS] [STATIC] [KEYLESS]",
         since: SINCE,
         complexity: "O(1)",
+        traits: Traits::USUAL,
         run: Run::Look(plan::plan),
     },
     Command {
@@ -264,6 +288,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key item",
         since: SINCE,
         complexity: "O(1)",
+        traits: Traits { reveals: Reveals::Key, ..Traits::LARGE_VALUE },
         run: Run::Change(change::explain),
     },
     Command {
@@ -276,6 +301,7 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key iterator",
         since: SINCE,
         complexity: "O(M) for iterator 0, where M is the memory of the filter; O(1) for the others",
+        traits: Traits { reveals: Reveals::Key, ..Traits::LONG_REPLY },
         run: Run::Change(dump::dump),
     },
     Command {
@@ -288,10 +314,16 @@ pub static COMMANDS: &[Command] = &[
         syntax: "key iterator data",
         since: SINCE,
         complexity: "O(M) for the last piece, where M is the memory of the filter; O(N) for the others, where N is their length",
+        traits: Traits {
+            // The bytes of a filter contain its key.
+            secrets: Secrets::At(3),
+            after_loss: AfterLoss::Creates,
+            ..Traits::LONG
+        },
         run: Run::Change(load::load),
     },
     Command {
-        name: "mf.build",
+        name: names::MF_BUILD,
         arity: Arity::AtLeast(3),
         flags: Flags::WRITE,
         names: Names::ONE,
@@ -302,6 +334,11 @@ pub static COMMANDS: &[Command] = &[
         ),
         since: SINCE,
         complexity: "O(N), where N is the number of items added; COMMIT is O(1), or O(N) for static kinds",
+        traits: Traits {
+            secrets: Secrets::After { word: "key", count: 1 },
+            after_loss: AfterLoss::Creates,
+            ..Traits::LONG
+        },
         run: Run::Change(build::build),
     },
 ];

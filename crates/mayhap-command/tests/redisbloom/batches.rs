@@ -136,3 +136,68 @@ fn only_requests_that_change_a_value_count_as_changes() {
         assert_eq!(u64::from(counted > 0), changes, "{line}");
     }
 }
+
+/// `BF.INSERT` with and without options, right and wrong ones, in any spelling.
+fn insertions(count: u64) -> Vec<Vec<String>> {
+    let mut state = 7_u64;
+    let mut below = move |limit: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % limit
+    };
+    (0..count)
+        .map(|_| {
+            let options = match below(16) {
+                0..7 => "NOCREATE ITEMS",
+                7 => "nocreate items",
+                8 => "ITEMS",
+                9 => "NOCREATE NOCREATE i",
+                10 => "CAPACITY 100 NOCREATE ITEMS",
+                11 => "NONSCALING ITEMS",
+                12 => "NOCREATE ERROR 2 ITEMS",
+                13 => "SOMETHING ITEMS",
+                14 => "NOCREATE nothing_like_items",
+                _ => "NOCREATE ITEMS",
+            };
+            let line = format!("BF.INSERT f {options}");
+            let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            words.extend((0..below(40)).map(|_| below(3_000).to_string()));
+            words
+        })
+        .filter(|words| words.len() >= 4)
+        .collect()
+}
+
+/// Sharded filters write through `BF.INSERT key NOCREATE ITEMS …`: batches of it share the lock of the filter.
+#[test]
+fn insertions_in_batches_are_answered_as_with_exclusive_access() {
+    let mut refused = 0;
+    for before in [
+        "BF.RESERVE f 0.01 10",
+        "BF.RESERVE f 0.001 5000",
+        "BF.RESERVE f 0.01 600 NONSCALING",
+        "BF.EXISTS f a",
+        "SET f text",
+        "CF.RESERVE f 100",
+    ] {
+        let (mut exclusive, mut together) = (Keyspace::default(), Keyspace::default());
+        exclusive.adds_alone = true;
+        exclusive.line(before);
+        together.line(before);
+        let requests = insertions(400);
+        let words: Vec<Vec<&[u8]>> =
+            requests.iter().map(|request| request.iter().map(String::as_bytes).collect()).collect();
+        for pipeline in words.chunks(23) {
+            let all: Vec<&[&[u8]]> = pipeline.iter().map(Vec::as_slice).collect();
+            let got = together.ask_all(&all);
+            let expected = exclusive.ask_all(&all);
+            assert_eq!(got.len(), expected.len());
+            for ((request, got), expected) in all.iter().zip(&got).zip(&expected) {
+                let line: Vec<_> = request.iter().map(|word| String::from_utf8_lossy(word)).collect();
+                assert_eq!(plain(got), plain(expected), "{before}: {}", line.join(" "));
+                refused += u32::from(matches!(got, Reply::Refused(_)));
+            }
+        }
+        assert_eq!(together.line("BF.INFO f"), exclusive.line("BF.INFO f"), "{before}");
+    }
+    assert!(refused > 300, "{refused} refused");
+}

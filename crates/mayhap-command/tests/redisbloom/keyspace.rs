@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use mayhap_command::{
-    Budget, Context, Environment, Limits, Parameters, Refusal, Reply, Request, Run, Scratch, Slot, Value,
-    parameters, table,
+    Budget, Context, Environment, Limits, Parameters, Ran, Refusal, Reply, Request, Run, Scratch, Slot,
+    Value, parameters, table,
 };
 
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct Keyspace {
     limits: Limits,
     pub(crate) budget: Budget,
     scratch: Scratch,
+    /// Every addition has exclusive access to the filter.
+    pub(crate) adds_alone: bool,
     /// The number of requests that reported a change.
     pub(crate) changes: u64,
 }
@@ -85,20 +87,26 @@ impl Keyspace {
                 replies.push(change(first, &mut slot, &context).unwrap_or_else(Reply::from));
                 self.changes += u64::from(slot.is_changed());
             }
-            Run::Items(batch) => {
+            Run::Ask(asks) => {
+                asks.answer(&requests, value.as_ref(), &context, &mut self.scratch, &mut replies);
+            }
+            Run::Add(adds) => {
                 let mut left = &requests[..];
-                while !left.is_empty() {
-                    let together =
-                        batch.together(left, value.as_ref(), &context, &mut self.scratch, &mut replies);
-                    self.changes += u64::from(together.changed);
-                    left = &left[together.done..];
-                    if let [next, rest @ ..] = left {
-                        let mut slot = Slot::new(value);
-                        let reply = batch.alone(next, &mut slot, &context, &mut self.scratch);
-                        replies.push(reply.unwrap_or_else(Reply::from));
-                        self.changes += u64::from(slot.is_changed());
-                        left = rest;
-                    }
+                while let [first, ..] = left {
+                    let ran = if adds.joins(first) && !self.adds_alone {
+                        let scratch = &mut self.scratch;
+                        let added = adds.add_together(left, value.as_ref(), None, scratch, &mut replies);
+                        self.changes += u64::from(added.new_items > 0);
+                        added.ran
+                    } else {
+                        Ran::only(0)
+                    };
+                    let Ran::Rest { done, begun } = ran else { break };
+                    let mut slot = Slot::new(value);
+                    let reply = adds.add_alone(&left[done], &begun, &mut slot, &context);
+                    replies.push(reply.unwrap_or_else(Reply::from));
+                    self.changes += u64::from(slot.is_changed());
+                    left = &left[done + 1..];
                 }
             }
             _ => panic!("{} is not a command on filters", first.command.name),

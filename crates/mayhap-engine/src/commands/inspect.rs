@@ -50,7 +50,7 @@ impl Engine {
         let words = &request.words[2..];
         let arity = |word: &'static str, fits: bool| match fits {
             true => Ok(()),
-            false => Err(Refusal::WrongSubcommandArity { command: "memory", word }),
+            false => Err(Refusal::WrongSubcommandArity { command: request.command.name, word }),
         };
         match &request.words[1].to_ascii_lowercase()[..] {
             b"usage" => {
@@ -94,7 +94,7 @@ impl Engine {
                 ]))
             }
             b"help" => arity("help", words.is_empty()).map(|()| help(MEMORY_HELP)),
-            _ => Err(unknown("MEMORY", request)),
+            _ => Err(unknown(request)),
         }
     }
 
@@ -105,12 +105,12 @@ impl Engine {
             b"idletime" => "idletime",
             b"freq" => "freq",
             b"help" => "help",
-            _ => return Err(unknown("OBJECT", request)),
+            _ => return Err(unknown(request)),
         };
         let name = match (asked, &request.words[2..]) {
             ("help", []) => return Ok(help(OBJECT_HELP)),
             (asked, [name]) if asked != "help" => *name,
-            _ => return Err(Refusal::WrongSubcommandArity { command: "object", word: asked }),
+            _ => return Err(Refusal::WrongSubcommandArity { command: request.command.name, word: asked }),
         };
         let reply = self.with_value(name, now, |entry, value| match asked {
             "encoding" => Reply::bulk(encoding(value)),
@@ -142,6 +142,6 @@ fn encoding(value: &Value) -> &'static str {
     }
 }
 
-fn unknown(command: &'static str, request: &Request<'_>) -> Refusal {
-    Refusal::UnknownSubcommand { command, word: quoted(request.words[1]) }
+fn unknown(request: &Request<'_>) -> Refusal {
+    Refusal::UnknownSubcommand { command: request.command.name, word: quoted(request.words[1]) }
 }

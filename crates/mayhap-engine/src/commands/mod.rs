@@ -13,7 +13,7 @@ use crate::engine::{Engine, Turn};
 use crate::entry::{Entry, Now};
 
 impl Engine {
-    pub(crate) fn run_keyspace(
+    pub(crate) fn apply_to_keyspace(
         &self,
         command: Command,
         request: &Request<'_>,

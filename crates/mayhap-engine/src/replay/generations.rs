@@ -119,7 +119,7 @@ fn a_name_serves_while_its_next_generation_is_committed() {
             let words = [&b"MF.BUILD"[..], b"f", b"COMMIT"];
             let request = Request { command: table::find(words[0]).unwrap(), words: &words };
             let mut replies = Vec::new();
-            engine.run_long(request, &mut Scratch::default(), &mut replies);
+            engine.execute_long(request, &mut Scratch::default(), &mut replies);
             replies.remove(0)
         });
         while !commit.is_finished() {

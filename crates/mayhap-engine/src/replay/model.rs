@@ -179,9 +179,9 @@ pub(super) fn run(engine: &Engine, lines: &[Words], alone: bool) -> Vec<Reply> {
     }
     let (mut replies, mut scratch) = (Vec::new(), Scratch::default());
     match alone {
-        true => engine.run_alone(&requests, &mut scratch, &mut replies),
-        false => engine.run(&requests, &mut scratch, &mut replies),
-    }
+        true => engine.execute_alone(&requests, &mut scratch, &mut replies),
+        false => engine.execute(&requests, &mut scratch, &mut replies),
+    };
     replies
 }
 

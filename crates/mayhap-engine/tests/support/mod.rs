@@ -78,7 +78,7 @@ pub(crate) fn run<L: AsRef<str>>(engine: &Engine, lines: &[L]) -> Vec<Reply> {
         .map(|words| Request { command: table::find(words[0]).expect("a command"), words })
         .collect();
     let mut replies = Vec::new();
-    engine.run(&requests, &mut Scratch::default(), &mut replies);
+    engine.execute(&requests, &mut Scratch::default(), &mut replies);
     replies
 }
 

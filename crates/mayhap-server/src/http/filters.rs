@@ -9,7 +9,7 @@ use axum::response::Json;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mayhap::figures;
-use mayhap_command::{Refusal, Reply, Request, Scratch, Touch, table};
+use mayhap_command::{Refusal, Reply, Request, Scratch, Touch, Value as Held, names, table};
 use mayhap_engine::Detail;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
@@ -41,7 +41,7 @@ pub(super) async fn list(
     Extension(user): Extension<Arc<User>>,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Value>, Problem> {
-    permit(&shared, &user, &[b"scan", b"0"])?;
+    permit(&shared, &user, &[names::SCAN.as_bytes(), b"0"])?;
     let count = query.count.unwrap_or(COUNT).clamp(1, MOST);
     let pattern = query.r#match.as_deref().map(str::as_bytes);
     let page = shared.engine().page(query.cursor.unwrap_or(0), count, pattern);
@@ -59,7 +59,7 @@ pub(super) async fn show(
     uri: Uri,
 ) -> Result<Json<Value>, Problem> {
     let name = name(uri.path());
-    permit(&shared, &user, &[b"mf.info", &name])?;
+    permit(&shared, &user, &[names::MF_INFO.as_bytes(), &name])?;
     let detail = shared.engine().detail(&name).ok_or_else(missing)?;
     Ok(Json(describe(&detail)))
 }
@@ -101,23 +101,19 @@ pub(super) async fn probe(
         })
         .collect();
     let items = items.map_err(|error| Problem::new(StatusCode::BAD_REQUEST, format!("base64: {error}")))?;
-    permit(&shared, &user, &[b"mf.mexists", &name, b""])?;
+    permit(&shared, &user, &[names::MF_MEXISTS.as_bytes(), &name, b""])?;
     let detail = shared.engine().detail(&name).ok_or_else(missing)?;
     if !detail.description.is_ready {
         return Ok(Json(json!({ "answers": vec!["not-ready"; items.len()] })));
     }
-    let command = match detail.description.type_name {
-        "MBbloom--" | "mayhapBF-" => "bf.mexists",
-        "MBbloomCF" | "mayhapCF-" => "cf.mexists",
-        _ => "mf.mexists",
-    };
+    let command = Held::lookup_of_type(detail.description.type_name);
     let cannot = || Problem::new(StatusCode::CONFLICT, "this type does not answer lookups of items");
     let command = table::find(command.as_bytes()).ok_or_else(cannot)?;
     let mut words: Vec<&[u8]> = vec![command.name.as_bytes(), &name];
     words.extend(items.iter().map(Vec::as_slice));
     permit(&shared, &user, &words)?;
     let mut replies = Vec::new();
-    shared.engine().run(&[Request { command, words: &words }], &mut Scratch::default(), &mut replies);
+    shared.engine().execute(&[Request { command, words: &words }], &mut Scratch::default(), &mut replies);
     let answers = match replies.pop() {
         Some(Reply::Refused(refusal)) => return refused(&refusal, items.len()),
         Some(reply) => answers(&reply).filter(|answers| answers.len() == items.len()),

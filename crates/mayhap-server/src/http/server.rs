@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Json;
+use mayhap_command::names;
 use serde_json::{Value, json};
 
 use super::{Problem, permit};
@@ -18,7 +19,7 @@ pub(super) async fn show(
     State(shared): State<Arc<Shared>>,
     Extension(user): Extension<Arc<User>>,
 ) -> Result<Json<Value>, Problem> {
-    permit(&shared, &user, &[b"info"])?;
+    permit(&shared, &user, &[names::INFO.as_bytes()])?;
     let (totals, wire, process) = (shared.engine().totals(), shared.totals(), Process::now());
     let last = shared.saving().last();
     let by_type: Vec<Value> = totals

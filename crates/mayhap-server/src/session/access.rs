@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mayhap_command::run::{Keyspace, Server};
+use mayhap_command::run::Keyspace;
 use mayhap_command::server::SessionRefusal;
 use mayhap_command::{Command, Environment as _, Refusal, Reply, Request, Run, Touch, args, table};
 use mayhap_engine::System;
@@ -92,7 +92,7 @@ impl Session {
             return Err(SessionRefusal::Off { command, why }.into());
         }
         // Commands for authentication are always allowed.
-        if needs_no_authentication(command) {
+        if command.traits.needs_no_authentication {
             return Ok(());
         }
         let denied = match self.user.may(&Request { command, words }) {
@@ -175,13 +175,14 @@ impl Session {
     }
 
     /// Runs `ACL subcommand …`. The subcommand exists and the number of words is right.
-    pub(super) fn acl(&mut self, words: &[&[u8]]) -> Result<Answer, Refusal> {
+    pub(super) fn acl(&mut self, request: Request<'_>) -> Result<Answer, Refusal> {
+        let Request { command, words } = request;
         let users = self.shared.users();
         Ok(Answer::Reply(match words[1].to_ascii_lowercase().as_slice() {
             b"whoami" => Reply::bulk(self.user.name()),
             b"users" => list(users.all().keys().cloned()),
             b"list" => list(users.all().values().map(|user| line(user))),
-            b"cat" => cat(&words[2..])?,
+            b"cat" => cat(request)?,
             b"getuser" => users.get(words[2]).map_or(Reply::Null, |user| show(&user)),
             b"setuser" => {
                 users.change(words[2], &words[3..]).map_err(|error| match error {
@@ -194,8 +195,8 @@ impl Session {
             }
             b"deluser" => return self.remove_users(&words[2..]),
             b"dryrun" => dry_run(users, &words[2..])?,
-            b"genpass" => generate(&words[2..])?,
-            b"log" => self.log(&words[2..])?,
+            b"genpass" => generate(request)?,
+            b"log" => self.log(request)?,
             b"save" | b"load" if !users.has_file() => return Err(SessionRefusal::NoUsersFile.into()),
             b"save" => {
                 let shared = Arc::clone(&self.shared);
@@ -211,7 +212,7 @@ impl Session {
                 self.shared.clients().wake_all();
                 Reply::Ok
             }
-            _ => help::of("ACL", Server::Acl),
+            _ => help::of(command),
         }))
     }
 
@@ -240,9 +241,9 @@ impl Session {
     }
 
     /// `ACL LOG [count | RESET]`.
-    fn log(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
+    fn log(&self, Request { command, words }: Request<'_>) -> Result<Reply, Refusal> {
         let refusals = self.shared.users().refusals();
-        let most = match words {
+        let most = match words[2..] {
             [] => ENTRIES,
             [word] if is(word, "reset") => {
                 refusals.reset();
@@ -252,15 +253,10 @@ impl Session {
                 let count = args::integer(count).ok_or(Refusal::NotAnInteger)?;
                 usize::try_from(count).unwrap_or(0)
             }
-            _ => return Err(Refusal::WrongSubcommandArity { command: "acl", word: "log" }),
+            _ => return Err(Refusal::WrongSubcommandArity { command: command.name, word: "log" }),
         };
         Ok(refusals.get(most, System.now_ms()))
     }
-}
-
-/// Whether unauthenticated clients may run this command.
-pub(super) fn needs_no_authentication(command: &Command) -> bool {
-    matches!(command.run, Run::Server(Server::Auth | Server::Hello | Server::Quit | Server::Reset))
 }
 
 /// `ACL GETUSER`.
@@ -276,15 +272,15 @@ fn show(user: &User) -> Reply {
 }
 
 /// `ACL CAT [category]`.
-fn cat(words: &[&[u8]]) -> Result<Reply, Refusal> {
-    match words {
+fn cat(Request { command, words }: Request<'_>) -> Result<Reply, Refusal> {
+    match words[2..] {
         [] => Ok(list(CATEGORIES)),
         [category] => {
             let known =
                 category::find(category).ok_or_else(|| SessionRefusal::UnknownCategory(shown(category)))?;
             Ok(list(category::commands(known).map(|command| command.name)))
         }
-        _ => Err(Refusal::WrongSubcommandArity { command: "acl", word: "cat" }),
+        _ => Err(Refusal::WrongSubcommandArity { command: command.name, word: "cat" }),
     }
 }
 
@@ -311,11 +307,11 @@ fn dry_run(users: &Users, words: &[&[u8]]) -> Result<Reply, Refusal> {
 }
 
 /// `ACL GENPASS [bits]`.
-fn generate(words: &[&[u8]]) -> Result<Reply, Refusal> {
-    let bits = match words {
+fn generate(Request { command, words }: Request<'_>) -> Result<Reply, Refusal> {
+    let bits = match words[2..] {
         [] => BITS,
         [bits] => args::integer(bits).ok_or(Refusal::NotAnInteger)?,
-        _ => return Err(Refusal::WrongSubcommandArity { command: "acl", word: "genpass" }),
+        _ => return Err(Refusal::WrongSubcommandArity { command: command.name, word: "genpass" }),
     };
     if !(1..=MOST_BITS).contains(&bits) {
         return Err(SessionRefusal::PasswordBits.into());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mayhap_command::server::SessionRefusal;
-use mayhap_command::{Refusal, Reply, args};
+use mayhap_command::{Refusal, Reply, Request, args};
 
 use super::handshake::{client_name, is_printable};
 use super::{Answer, Answers, Session, help, is, shown};
@@ -14,7 +14,7 @@ use crate::users::Users;
 
 impl Session {
     /// Runs `CLIENT subcommand …`. The subcommand exists and the number of words is right.
-    pub(super) fn client(&mut self, words: &[&[u8]]) -> Result<Answer, Refusal> {
+    pub(super) fn client(&mut self, Request { command, words }: Request<'_>) -> Result<Answer, Refusal> {
         let subcommand = words[1].to_ascii_lowercase();
         Ok(Answer::Reply(match subcommand.as_slice() {
             b"id" => Reply::count(self.client.id),
@@ -41,7 +41,7 @@ impl Session {
                 Reply::Ok
             }
             b"unblock" => unblock(&words[2..])?,
-            b"help" => help::of("CLIENT", super::Server::Client),
+            b"help" => help::of(command),
             _ => return Err(Refusal::Syntax),
         }))
     }

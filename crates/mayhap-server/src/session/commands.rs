@@ -1,15 +1,14 @@
 //! `COMMAND`: the table of commands in the format of Redis.
 
-use mayhap_command::run::Server;
-use mayhap_command::server::{SessionRefusal, Subcommand, subcommand, subcommands};
+use mayhap_command::server::{SessionRefusal, Subcommand};
 use mayhap_command::syntax::{self, Argument, Kind};
-use mayhap_command::{Access, Command, Family, Flags, Names, Refusal, Reply, Run, table};
+use mayhap_command::{Access, Command, Family, Flags, Names, Refusal, Reply, Request, Run, table};
 
 use super::{help, is, list, map};
 use crate::users::category;
 
 /// Runs `COMMAND [subcommand …]`. If there is a subcommand, it exists and the number of words is right.
-pub(super) fn command(words: &[&[u8]]) -> Result<Reply, Refusal> {
+pub(super) fn command(Request { command, words }: Request<'_>) -> Result<Reply, Refusal> {
     let Some(which) = words.get(1) else { return Ok(Reply::Array(table::all().map(entry).collect())) };
     let rest = &words[2..];
     match which.to_ascii_lowercase().as_slice() {
@@ -34,7 +33,7 @@ pub(super) fn command(words: &[&[u8]]) -> Result<Reply, Refusal> {
             };
             Ok(Reply::Array(names.into_iter().map(with_flags).collect()))
         }
-        _ => Ok(help::of("COMMAND", Server::Command)),
+        _ => Ok(help::of(command)),
     }
 }
 
@@ -50,8 +49,7 @@ fn find(name: &[u8]) -> Option<Found> {
     let mut parts = name.splitn(2, |byte| *byte == b'|');
     let command = table::find(parts.next()?)?;
     let Some(word) = parts.next() else { return Some(Found::Command(command)) };
-    let Run::Server(server) = command.run else { return None };
-    Some(Found::Subcommand(command, subcommand(server, word)?))
+    Some(Found::Subcommand(command, command.subcommand(word)?))
 }
 
 impl Found {
@@ -74,8 +72,9 @@ impl Found {
             ("group", Reply::bulk(group(command.family))),
             ("complexity", Reply::bulk(command.complexity)),
         ];
-        if let (Self::Command(command), Run::Server(server)) = (self, command.run) {
-            let docs: Vec<_> = subcommands(server).map(|row| Self::Subcommand(command, row).docs()).collect();
+        if let Self::Command(command) = self {
+            let subcommands = command.traits.subcommands.iter();
+            let docs: Vec<_> = subcommands.map(|row| Self::Subcommand(command, row).docs()).collect();
             if !docs.is_empty() {
                 pairs.push(("subcommands", Reply::Map(docs)));
                 return (Reply::bulk(name), named(pairs));
@@ -132,24 +131,21 @@ const fn group(family: Family) -> &'static str {
 
 /// The ten fields of a command in `COMMAND`.
 fn entry(command: &'static Command) -> Reply {
-    let subs = match command.run {
-        Run::Server(server) => subcommands(server).map(|row| sub_entry(command, row)).collect(),
-        _ => Vec::new(),
-    };
+    let subcommands = command.traits.subcommands.iter().map(|row| sub_entry(command, row)).collect();
     entry_of(
         command.name,
         command.arity.number(),
         flag_words(command),
         command,
-        category::shown(command).collect(),
-        subs,
+        (category::shown(command).collect(), command.traits.tips),
+        subcommands,
     )
 }
 
 fn sub_entry(command: &'static Command, row: &'static Subcommand) -> Reply {
     let flags = server_words(row.flags, false);
     let all = category::of_subcommand(command, row).collect();
-    entry_of(&full_name(command, row), row.arity.number(), flags, command, all, Vec::new())
+    entry_of(&full_name(command, row), row.arity.number(), flags, command, (all, row.tips), Vec::new())
 }
 
 fn entry_of(
@@ -157,7 +153,7 @@ fn entry_of(
     arity: i64,
     flags: Vec<&'static str>,
     command: &Command,
-    categories: Vec<&'static str>,
+    (categories, tips): (Vec<&'static str>, &[&'static str]),
     subcommands: Vec<Reply>,
 ) -> Reply {
     let names = command.names;
@@ -170,35 +166,10 @@ fn entry_of(
         Reply::Integer(names.last),
         Reply::count(names.step as u64),
         Reply::Set(categories.collect()),
-        Reply::Set(tips(name, command).iter().map(|tip| Reply::bulk(*tip)).collect()),
+        Reply::Set(tips.iter().map(|tip| Reply::bulk(*tip)).collect()),
         Reply::Set(key_specs(command)),
         if subcommands.is_empty() { Reply::Set(subcommands) } else { Reply::Array(subcommands) },
     ])
-}
-
-/// The tips for clients of several servers, as in Redis, as far as they apply here.
-fn tips(name: &str, command: &Command) -> &'static [&'static str] {
-    match name {
-        "ping" | "flushall" | "flushdb" | "config|set" | "config|resetstat" | "config|rewrite" => {
-            &["request_policy:all_shards", "response_policy:all_succeeded"]
-        }
-        "info" => &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
-        "dbsize" => &["request_policy:all_shards", "response_policy:agg_sum"],
-        "keys" => &["request_policy:all_shards", "nondeterministic_output_order"],
-        "del" | "unlink" | "exists" | "touch" => &["request_policy:multi_shard", "response_policy:agg_sum"],
-        "scan" => &["nondeterministic_output", "request_policy:special", "response_policy:special"],
-        "randomkey" => &["request_policy:all_shards", "response_policy:special", "nondeterministic_output"],
-        "wait" => &["request_policy:all_shards", "response_policy:agg_min"],
-        "ttl" | "pttl" | "time" | "lastsave" | "role" | "object|idletime" | "object|freq" | "client|list"
-        | "client|info" | "client|id" | "latency|latest" | "latency|history" | "latency|doctor"
-        | "cluster|nodes" | "cluster|info" | "cluster|slots" | "cluster|shards" => {
-            &["nondeterministic_output"]
-        }
-        "command" | "command|docs" | "command|list" => &["nondeterministic_output_order"],
-        "dump" | "object|encoding" => &["nondeterministic_output"],
-        _ if name == command.name => command.tips(),
-        _ => &[],
-    }
 }
 
 fn simple(words: Vec<&'static str>) -> Vec<Reply> {
@@ -207,7 +178,7 @@ fn simple(words: Vec<&'static str>) -> Vec<Reply> {
 
 /// The flags of `COMMAND`.
 fn flag_words(command: &Command) -> Vec<&'static str> {
-    let mut words = match command.flags.access {
+    let mut words = match command.flags.declared {
         Access::Read => vec!["readonly"],
         Access::Write => vec!["write"],
         Access::Neither => Vec::new(),
@@ -216,11 +187,7 @@ fn flag_words(command: &Command) -> Vec<&'static str> {
         words.push("denyoom");
     }
     match command.run {
-        Run::Server(server) => {
-            let needs_no_authentication =
-                matches!(server, Server::Auth | Server::Hello | Server::Quit | Server::Reset);
-            words.extend(server_words(command.flags, needs_no_authentication));
-        }
+        Run::Server(_) => words.extend(server_words(command.flags, command.traits.needs_no_authentication)),
         _ if command.flags.fast => words.push("fast"),
         _ => {}
     }
@@ -247,8 +214,8 @@ fn server_words(flags: Flags, needs_no_authentication: bool) -> Vec<&'static str
 
 /// The flags that describe what happens to the names.
 fn access_words(command: &Command) -> Vec<&'static str> {
-    match command.flags.access {
-        _ if matches!(command.name, "del" | "unlink") => vec!["RM", "delete"],
+    match command.flags.declared {
+        _ if command.traits.deletes_keys => vec!["RM", "delete"],
         Access::Read | Access::Neither => vec!["RO", "access"],
         Access::Write => vec!["RW", "access", "update"],
     }

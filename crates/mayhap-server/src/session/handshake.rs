@@ -1,7 +1,7 @@
 //! `HELLO`, `AUTH`, `PING`, `SELECT`, `RESET`.
 
 use mayhap_command::server::SessionRefusal;
-use mayhap_command::{Refusal, Reply, args};
+use mayhap_command::{Refusal, Reply, Request, args};
 
 use super::{Answers, Session, is, map, shown};
 use crate::REDIS_VERSION;
@@ -82,11 +82,11 @@ impl Session {
 }
 
 /// `PING [message]`.
-pub(super) fn ping(words: &[&[u8]]) -> Result<Reply, Refusal> {
+pub(super) fn ping(Request { command, words }: Request<'_>) -> Result<Reply, Refusal> {
     match words {
         [_] => Ok(Reply::simple("PONG")),
         [_, message] => Ok(Reply::bulk(*message)),
-        _ => Err(Refusal::WrongArity { command: "ping" }),
+        _ => Err(Refusal::WrongArity { command: command.name }),
     }
 }
 

@@ -1,13 +1,12 @@
 //! `… HELP`, from the table of commands.
 
-use mayhap_command::Reply;
-use mayhap_command::run::Server;
-use mayhap_command::server::subcommands;
+use mayhap_command::{Command, Reply};
 
 /// Returns the text of `CLIENT HELP` and the like: all subcommands with a summary.
-pub(crate) fn of(name: &str, server: Server) -> Reply {
+pub(crate) fn of(command: &Command) -> Reply {
+    let name = command.name.to_uppercase();
     let mut lines = vec![format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")];
-    for row in subcommands(server) {
+    for row in command.traits.subcommands {
         let gap = if row.syntax.is_empty() { "" } else { " " };
         lines.push(format!("{}{gap}{}", row.name.to_uppercase(), row.syntax));
         lines.push(format!("    {}.", row.summary));

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use mayhap_command::run::Server;
 use mayhap_command::server::SessionRefusal;
-use mayhap_command::{Refusal, Reply, args};
+use mayhap_command::{Refusal, Reply, Request, args};
 
 use crate::saving::SaveError;
 use crate::shared::Ending;
@@ -47,7 +46,7 @@ impl Session {
     }
 
     /// Runs `DEBUG subcommand …`. The subcommand exists and the number of words is right.
-    pub(super) fn debug(&self, words: &[&[u8]]) -> Result<Answer, Refusal> {
+    pub(super) fn debug(&self, Request { command, words }: Request<'_>) -> Result<Answer, Refusal> {
         match words[1].to_ascii_lowercase().as_slice() {
             b"sleep" => {
                 let seconds = args::double(words[2]).ok_or(SessionRefusal::NotAFloat)?;
@@ -65,7 +64,7 @@ impl Session {
                 })))
             }
             b"reload" => self.reload(&words[2..]),
-            _ => Ok(help::of("DEBUG", Server::Debug).into()),
+            _ => Ok(help::of(command).into()),
         }
     }
 
@@ -94,11 +93,11 @@ impl Session {
     }
 
     /// Runs `MODULE subcommand …`. The subcommand exists and the number of words is right.
-    pub(super) fn module(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
+    pub(super) fn module(&self, Request { command, words }: Request<'_>) -> Result<Reply, Refusal> {
         match words[1].to_ascii_lowercase().as_slice() {
             b"list" => Ok(modules()),
             b"load" | b"unload" => Err(SessionRefusal::NoModules.into()),
-            _ => Ok(help::of("MODULE", Server::Module)),
+            _ => Ok(help::of(command)),
         }
     }
 

@@ -1,14 +1,13 @@
 //! `SLOWLOG` and `LATENCY`.
 
-use mayhap_command::run::Server;
 use mayhap_command::server::SessionRefusal;
-use mayhap_command::{Refusal, Reply, args};
+use mayhap_command::{Refusal, Reply, Request, args};
 
 use super::{Session, help};
 
 impl Session {
     /// Runs `SLOWLOG subcommand …`. The subcommand exists and the number of words is right.
-    pub(super) fn slow_log(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
+    pub(super) fn slow_log(&self, Request { command, words }: Request<'_>) -> Result<Reply, Refusal> {
         let log = self.shared.slow_log();
         match words[1].to_ascii_lowercase().as_slice() {
             b"get" => {
@@ -19,7 +18,7 @@ impl Session {
                         Some(count @ 0..) => usize::try_from(count).unwrap_or(usize::MAX),
                         _ => return Err(SessionRefusal::SlowLogCount.into()),
                     },
-                    _ => return Err(Refusal::WrongSubcommandArity { command: "slowlog", word: "get" }),
+                    _ => return Err(Refusal::WrongSubcommandArity { command: command.name, word: "get" }),
                 };
                 Ok(log.get(most))
             }
@@ -28,19 +27,19 @@ impl Session {
                 log.reset();
                 Ok(Reply::Ok)
             }
-            _ => Ok(help::of("SLOWLOG", Server::SlowLog)),
+            _ => Ok(help::of(command)),
         }
     }
 
     /// Runs `LATENCY subcommand …`. The subcommand exists and the number of words is right.
-    pub(super) fn latency(&self, words: &[&[u8]]) -> Result<Reply, Refusal> {
+    pub(super) fn latency(&self, Request { command, words }: Request<'_>) -> Result<Reply, Refusal> {
         let latency = self.shared.latency();
         Ok(match words[1].to_ascii_lowercase().as_slice() {
             b"latest" => latency.latest(),
             b"history" => latency.history(words[2]),
             b"reset" => Reply::count(latency.reset(&words[2..]) as u64),
             b"doctor" => Reply::Text(latency.doctor()),
-            _ => help::of("LATENCY", Server::Latency),
+            _ => help::of(command),
         })
     }
 }

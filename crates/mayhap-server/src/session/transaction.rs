@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mayhap_command::run::Server;
 use mayhap_command::server::SessionRefusal;
+use mayhap_command::traits::InTransaction;
 use mayhap_command::{Command, Refusal, Reply, Request, Run, Scratch};
 use mayhap_engine::{Engine, Patience, Watch};
 use parking_lot::Mutex;
@@ -76,7 +76,7 @@ impl Transaction {
         words: &[&[u8]],
         limit: usize,
     ) -> Result<(), Refusal> {
-        if matches!(command.run, Run::Server(Server::Save | Server::Shutdown)) {
+        if command.traits.in_transaction == InTransaction::Refused {
             return Err(SessionRefusal::NotInMulti.into());
         }
         let queue = &mut self.queue;
@@ -227,7 +227,7 @@ impl Session {
                 true => Outcome::Busy,
                 false => {
                     let patience = (watch.as_ref(), Patience::None);
-                    run(engine, &queue.of_engine(&requests), patience, limit, tools.scratch)
+                    execute_queue(engine, &queue.of_engine(&requests), patience, limit, tools.scratch)
                 }
             }
         };
@@ -245,7 +245,7 @@ impl Session {
                     let words = queue.words();
                     let patience = (watch.as_ref(), Patience::Any);
                     let requests = queue.of_engine(&queue.requests(&words));
-                    match run(&engine, &requests, patience, limit, &mut Scratch::default()) {
+                    match execute_queue(&engine, &requests, patience, limit, &mut Scratch::default()) {
                         Outcome::Done(replies, None) => Reply::Array(replies),
                         Outcome::Done(replies, Some(next)) => match durable::wait(&engine, next) {
                             Ok(()) => Reply::Array(replies),
@@ -289,7 +289,7 @@ impl Session {
             let Run::Server(server) = request.command.run else {
                 return self.conceal(request.command, from_engine.next().unwrap_or(Reply::Null));
             };
-            let mut reply = match self.answer(server, request.words) {
+            let mut reply = match self.answer(server, *request) {
                 Ok(Answer::Reply(reply)) => reply,
                 Ok(Answer::Silence) => Reply::Ok,
                 Ok(Answer::Last(reply)) => {
@@ -331,7 +331,7 @@ enum Outcome {
 }
 
 /// Runs the requests for the engine.
-fn run(
+fn execute_queue(
     engine: &Engine,
     requests: &[Request<'_>],
     patience: (Option<&Watch>, Patience),
@@ -343,7 +343,7 @@ fn run(
         replies[seen..].iter_mut().for_each(|reply| room.take(reply));
         seen = replies.len();
     };
-    match engine.run_transaction(patience, requests, scratch, &mut replies, each) {
+    match engine.execute_transaction(patience, requests, scratch, &mut replies, each) {
         mayhap_engine::Transaction::Done => {
             let unsynced = durable::commit(engine, requests, &mut replies);
             Outcome::Done(replies, unsynced)

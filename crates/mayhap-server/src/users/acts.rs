@@ -1,7 +1,7 @@
 //! Sets of commands: one bit per command and per subcommand.
 
-use mayhap_command::server::{SUBCOMMANDS, Subcommand, subcommand};
-use mayhap_command::{Command, Run, table};
+use mayhap_command::server::Subcommand;
+use mayhap_command::{Command, table};
 
 use super::category;
 
@@ -16,12 +16,9 @@ impl Act {
     /// The command or subcommand that these words of a request run.
     pub(crate) fn of(command: &'static Command, words: &[&[u8]]) -> Self {
         let word = words.get(1).copied().unwrap_or_default();
-        match command.run {
-            Run::Server(server) => match subcommand(server, word) {
-                Some(row) => Self::Subcommand(command, row),
-                None => Self::Command(command),
-            },
-            _ => Self::Command(command),
+        match command.subcommand(word) {
+            Some(row) => Self::Subcommand(command, row),
+            None => Self::Command(command),
         }
     }
 
@@ -55,7 +52,10 @@ pub(crate) struct Acts {
 impl Acts {
     /// The set of all commands, or the empty set.
     pub(crate) fn all(yes: bool) -> Self {
-        Self { commands: vec![yes; table::all().count()], subcommands: vec![yes; SUBCOMMANDS.len()] }
+        Self {
+            commands: vec![yes; table::all().count()],
+            subcommands: vec![yes; table::subcommands().count()],
+        }
     }
 
     /// Whether all commands are in the set.
@@ -81,8 +81,8 @@ impl Acts {
                 if let Some(place) = table::number(command).and_then(|number| self.commands.get_mut(number)) {
                     *place = yes;
                 }
-                for (row, place) in SUBCOMMANDS.iter().zip(&mut self.subcommands) {
-                    if matches!(command.run, Run::Server(server) if server == row.of) {
+                for ((of, _), place) in table::subcommands().zip(&mut self.subcommands) {
+                    if std::ptr::eq(of, command) {
                         *place = yes;
                     }
                 }
@@ -98,12 +98,8 @@ impl Acts {
     /// Adds all commands that a category allows, or removes all commands in it.
     pub(crate) fn set_category(&mut self, category: &'static str, yes: bool) {
         for command in table::all() {
-            let subs = SUBCOMMANDS
-                .iter()
-                .filter(|row| matches!(command.run, Run::Server(server) if server == row.of));
-            let mut has_subs = false;
-            for row in subs {
-                has_subs = true;
+            let subcommands = command.traits.subcommands;
+            for row in subcommands {
                 if category::of_subcommand(command, row).any(|one| one == category) {
                     self.set(Act::Subcommand(command, row), yes);
                 }
@@ -111,7 +107,7 @@ impl Acts {
             let is_in = category::of_command(command).any(|one| one == category);
             let kept_back = yes && !category::shown(command).any(|one| one == category);
             if is_in && !kept_back {
-                match (has_subs, table::number(command)) {
+                match (!subcommands.is_empty(), table::number(command)) {
                     (true, Some(number)) => self.commands[number] = yes,
                     (true, None) => {}
                     (false, _) => self.set(Act::Command(command), yes),
@@ -122,5 +118,5 @@ impl Acts {
 }
 
 fn number(row: &Subcommand) -> Option<usize> {
-    SUBCOMMANDS.iter().position(|one| std::ptr::eq(one, row))
+    table::subcommands().position(|(_, one)| std::ptr::eq(one, row))
 }

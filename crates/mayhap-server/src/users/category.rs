@@ -1,8 +1,8 @@
 //! The categories of commands, which rules name with an `@`.
 
-use mayhap_command::run::{Keyspace, Server};
 use mayhap_command::server::Subcommand;
-use mayhap_command::{Access, Command, Family, Flags, Run, table};
+use mayhap_command::traits::Reveals;
+use mayhap_command::{Access, Command, Family, Flags, table};
 
 /// The categories with commands, in Redis's order, followed by our own.
 pub(crate) const CATEGORIES: [&str; 15] = [
@@ -50,32 +50,24 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static str> {
 /// rules from granting it, such a command is allowed only by its own name, by `+@dump` and by `+@all`. Every
 /// category it belongs to removes it.
 pub(crate) fn dumps(command: &Command) -> bool {
-    matches!(command.run, Run::Keyspace(Keyspace::Dump))
-        || command.tells_key()
-        || matches!(command.name, "bf.scandump" | "cf.scandump")
+    command.traits.reveals != Reveals::Nothing
 }
 
 /// The categories of a command, without the `@`, that remove it.
 pub(crate) fn of_command(command: &Command) -> impl Iterator<Item = &'static str> {
-    let access = match command.flags.access {
+    let access = match command.flags.declared {
         _ if command.changes() => Some("write"),
         Access::Read => Some("read"),
         Access::Write => Some("write"),
         Access::Neither => None,
     };
-    let transaction = matches!(
-        command.run,
-        Run::Server(Server::Multi | Server::Exec | Server::Discard | Server::Watch | Server::Unwatch)
-    );
-    let family = match command.family {
-        _ if transaction => Some("transaction"),
+    let family = command.traits.category.or(match command.family {
         // Server commands have no category of their own.
         Family::Server => None,
-        Family::Bitmap if !command.name.contains("bit") => Some("string"),
         family => Some(family.name()),
-    };
-    let dangerous = matches!(command.name, "flushall" | "flushdb" | "keys" | "restore" | "info");
-    let more = dangerous.then_some("dangerous").into_iter().chain(dumps(command).then_some("dump"));
+    });
+    let dangerous = command.traits.dangerous.then_some("dangerous");
+    let more = dangerous.into_iter().chain(dumps(command).then_some("dump"));
     in_order(access.into_iter().chain(family).chain(of_flags(command.flags)).chain(more).collect())
 }
 

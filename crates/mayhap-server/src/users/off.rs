@@ -4,11 +4,6 @@ use mayhap_command::{Command, Run, table};
 
 use super::category;
 
-/// Commands that are disabled by default. `RESTORE` is not among them: its payload passes the same checks as
-/// every other loaded filter. `FLUSHALL`, `KEYS`, `SHUTDOWN` and `CONFIG SET` are enabled because programs
-/// and people expect them; `disable` or `-@dangerous` for a user removes them.
-pub(crate) const UNLESS_ENABLED: [&str; 1] = ["debug"];
-
 /// Commands that are disabled for all users.
 #[derive(Clone, Debug)]
 pub(crate) struct Off {
@@ -26,9 +21,10 @@ impl Off {
     pub(crate) fn new(enable: &[String], disable: &[String]) -> Self {
         let why = |command: &'static Command| match () {
             () if disable.iter().any(|word| names(word, command)) => Some(BY_WORD),
-            () if UNLESS_ENABLED.contains(&command.name)
-                && !enable.iter().any(|word| names(word, command)) =>
-            {
+            // `RESTORE` is not off: its payload passes the same checks as every other loaded filter. `FLUSHALL`,
+            // `KEYS`, `SHUTDOWN` and `CONFIG SET` are not either, because programs and people expect them;
+            // `disable` or `-@dangerous` for a user removes them.
+            () if command.traits.off_by_default && !enable.iter().any(|word| names(word, command)) => {
                 Some(BY_DEFAULT)
             }
             () => None,
@@ -57,17 +53,15 @@ pub(crate) fn is_known(word: &str) -> bool {
         Some(category) => {
             category::find(category.as_bytes()).is_some_and(|category| category != "connection")
         }
-        None => table::find(word.as_bytes())
-            .is_some_and(|command| !matches!(command.name, "auth" | "hello" | "quit" | "reset")),
+        None => table::find(word.as_bytes()).is_some_and(|command| !command.traits.needs_no_authentication),
     }
 }
 
 fn names(word: &str, command: &Command) -> bool {
     match word.strip_prefix('@') {
         Some(category) => {
-            let needs_no_authentication = matches!(command.name, "auth" | "hello" | "quit" | "reset");
             category::of_command(command).any(|one| one.eq_ignore_ascii_case(category))
-                && !needs_no_authentication
+                && !command.traits.needs_no_authentication
         }
         None => command.name.eq_ignore_ascii_case(word),
     }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use mayhap_command::run::Keyspace;
-use mayhap_command::{Request, Run, Touch};
+use mayhap_command::traits::Touches;
+use mayhap_command::{Request, Touch};
 use mayhap_engine::glob;
 use subtle::{Choice, ConstantTimeEq as _};
 
@@ -197,14 +197,11 @@ impl User {
             return Ok(());
         }
         let command = request.command;
-        let allowed = match command.run {
-            Run::Server(_) => self.acts.has(Act::of(command, request.words)),
-            _ => self.acts.has_command(command),
-        };
-        if !allowed {
-            return Err(Denied::Command(Act::of(command, request.words).name()));
+        let act = Act::of(command, request.words);
+        if !self.acts.has(act) {
+            return Err(Denied::Command(act.name()));
         }
-        if matches!(command.run, Run::Keyspace(Keyspace::Flush)) && !self.has_all_names() {
+        if command.traits.touches == Touches::Everything && !self.has_all_names() {
             return Err(Denied::Name(b"*".to_vec()));
         }
         match request.touches().find(|(name, touch)| !self.may_touch(name, *touch)) {

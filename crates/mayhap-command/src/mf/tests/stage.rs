@@ -112,18 +112,28 @@ impl Stage {
                     self.changed |= slot.is_changed();
                     reply
                 }
-                Run::Items(batch) => {
+                Run::Ask(asks) => {
                     let (scratch, run) = (&mut self.scratch, &mut replies);
-                    let together = batch.together(requests, value.as_ref(), &context, scratch, run);
-                    self.changed |= together.changed;
-                    requests = &requests[together.done..];
-                    if let [next, rest @ ..] = requests {
-                        let mut slot = Slot::new(&mut value);
-                        let reply = batch.alone(next, &mut slot, &context, scratch);
-                        self.changed |= slot.is_changed();
-                        replies.push(reply.unwrap_or_else(Reply::from));
-                        requests = rest;
-                    }
+                    asks.answer(requests, value.as_ref(), &context, scratch, run);
+                    requests = &[];
+                    self.budget.book(before, value.as_ref().map_or(0, Value::memory_bytes));
+                    self.values.extend(value.map(|value| (name, value)));
+                    continue;
+                }
+                Run::Add(adds) => {
+                    let (scratch, run) = (&mut self.scratch, &mut replies);
+                    let added = adds.add_together(requests, value.as_ref(), None, scratch, run);
+                    self.changed |= added.new_items > 0;
+                    requests = match added.ran {
+                        Ran::All => &[],
+                        Ran::Rest { done, begun } => {
+                            let mut slot = Slot::new(&mut value);
+                            let reply = adds.add_alone(&requests[done], &begun, &mut slot, &context);
+                            self.changed |= slot.is_changed();
+                            replies.push(reply.unwrap_or_else(Reply::from));
+                            &requests[done + 1..]
+                        }
+                    };
                     self.budget.book(before, value.as_ref().map_or(0, Value::memory_bytes));
                     self.values.extend(value.map(|value| (name, value)));
                     continue;
