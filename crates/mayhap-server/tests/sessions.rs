@@ -183,7 +183,10 @@ fn insertions_without_creation_reply_as_other_additions_do() {
         talk.says("BF.INSERT f NOCREATE ITEMS a", "-ERR not found\r\n");
         talk.says("SET f text\r\nBF.INSERT f NOCREATE ITEMS a", "+OK\r\n-WRONGTYPE ");
         let _ = read_to(&mut talk, b"\r\n");
-        talk.says("DEL f\r\nBF.RESERVE f 0.01 100\r\nBF.INSERT f NOCREATE ITEMS", ":1\r\n+OK\r\n-ERR wrong number ");
+        talk.says(
+            "DEL f\r\nBF.RESERVE f 0.01 100\r\nBF.INSERT f NOCREATE ITEMS",
+            ":1\r\n+OK\r\n-ERR wrong number ",
+        );
         let _ = read_to(&mut talk, b"\r\n");
         talk.says(
             "BF.INSERT f NOCREATE ITEMS a b\r\nBF.INSERT f nocreate items b c\r\nBF.INSERT f NOCREATE ITEMS c",

@@ -231,7 +231,9 @@ impl Recipe {
             Self::Growing(shape) => Filter::Growing(Growing::with_shape(shape, scheme)?),
             Self::Window(shape) => Filter::Window(Window::with_shape(shape, scheme)?),
             Self::ScalableCuckoo(shape) => Filter::ScalableCuckoo(ScalableCuckoo::with_shape(shape, scheme)?),
-            Self::Fingerprints { limit_bytes: None } => Filter::Fingerprints(FingerprintSet::within(u64::MAX, scheme)?),
+            Self::Fingerprints { limit_bytes: None } => {
+                Filter::Fingerprints(FingerprintSet::within(u64::MAX, scheme)?)
+            }
             Self::Fingerprints { limit_bytes: Some(limit) } => {
                 Filter::Fingerprints(FingerprintSet::within(limit, scheme)?)
             }
