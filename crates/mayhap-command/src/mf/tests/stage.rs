@@ -7,7 +7,7 @@ use crate::context::{Budget, Context, Environment, Limits};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::run::{Request, Run, Scratch, Slot, Source};
+use crate::run::{Ran, Request, Run, Scratch, Slot, Source};
 use crate::table;
 use crate::value::Value;
 
