@@ -12,6 +12,7 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 use mayhap::Filter;
+use mayhap_server::quantity;
 use serde::Serialize;
 
 use self::ask::{Answered, Asker};
@@ -26,7 +27,7 @@ use crate::place::{self, Place};
 use crate::progress::{Progress, ProgressArgs};
 use crate::remote::RemoteArgs;
 use crate::remote_filter::LayoutArgs;
-use crate::{Verdict, health, output, quantity};
+use crate::{Verdict, health, output};
 
 /// Print the lines that are maybe in a filter, or those that are certainly not
 #[derive(Args, Debug)]

@@ -35,7 +35,6 @@ mod plan;
 mod progress;
 mod pull;
 mod push;
-mod quantity;
 mod remote;
 mod remote_filter;
 mod repair;
