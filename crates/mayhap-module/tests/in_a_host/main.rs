@@ -14,8 +14,6 @@ mod script;
 mod values;
 mod workload;
 
-use std::path::PathBuf;
-
 use mayhap_testkit::host::{Host, HostOptions, Talk, Wire, programs};
 
 /// A host of each program that is there, with the module and these words of configuration.
@@ -51,11 +49,4 @@ fn setting(talk: &mut Talk, name: &str) -> String {
 /// The version of a host, as it says itself.
 fn version(talk: &mut Talk) -> String {
     talk.info("redis_version")
-}
-
-/// A file of the library's test data.
-fn vector(name: &str) -> Vec<u8> {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors/redisbloom").join(name);
-    std::fs::read(&path).unwrap_or_else(|cause| panic!("{}: {cause}", path.display()))
 }
