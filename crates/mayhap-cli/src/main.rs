@@ -38,6 +38,7 @@ mod push;
 mod remote;
 mod remote_filter;
 mod repair;
+mod saved;
 mod serve;
 mod sniff;
 mod target;
