@@ -20,6 +20,7 @@ use std::num::NonZero;
 use clap::{Args, ValueEnum};
 use mayhap::HashScheme;
 use mayhap_advise::{Advice, Deletes, Growth, Misfit, Needs, Price, Structure, advise};
+use mayhap_server::quantity;
 
 use self::measure::Measured;
 use self::sample::Sample;
@@ -27,7 +28,6 @@ use crate::error::CliError;
 use crate::input::InputArgs;
 use crate::kind_name::{self, KindName, UnknownKind};
 use crate::progress::{Progress, ProgressArgs};
-use crate::quantity;
 
 /// Measure every kind of filter on your own items and rate
 #[derive(Args, Debug)]

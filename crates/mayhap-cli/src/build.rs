@@ -25,6 +25,7 @@ use mayhap::{Filter, HashScheme, ItemEncoding};
 use mayhap_advise::solve::{Known, complete};
 use mayhap_advise::{Needs, Structure};
 use mayhap_formats::Format;
+use mayhap_server::quantity;
 
 use self::choice::{Choice, choose};
 use self::report::BuildReport;
@@ -37,7 +38,6 @@ use crate::needs_args::NeedsArgs;
 use crate::output;
 use crate::place::{self, Place};
 use crate::progress::{Progress, ProgressArgs};
-use crate::quantity;
 use crate::remote::RemoteArgs;
 use crate::target::Target;
 

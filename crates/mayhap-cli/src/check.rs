@@ -2,7 +2,6 @@
 
 mod ask;
 mod distant;
-mod selection;
 mod write;
 
 use std::ffi::OsString;
@@ -11,12 +10,12 @@ use std::num::NonZero;
 use std::ops::ControlFlow;
 
 use clap::Args;
-use mayhap::Filter;
+use mayhap::{BatchBits, Filter};
+use mayhap_server::quantity;
 use serde::Serialize;
 
 use self::ask::{Answered, Asker};
 use self::distant::{Opening, ServerFilter};
-use self::selection::Selection;
 use self::write::{Form, Writer};
 use crate::error::CliError;
 use crate::filter_file::{self, ForeignArgs};
@@ -26,7 +25,7 @@ use crate::place::{self, Place};
 use crate::progress::{Progress, ProgressArgs};
 use crate::remote::RemoteArgs;
 use crate::remote_filter::LayoutArgs;
-use crate::{Verdict, health, output, quantity};
+use crate::{Verdict, health, output};
 
 /// Print the lines that are maybe in a filter, or those that are certainly not
 #[derive(Args, Debug)]
@@ -137,10 +136,10 @@ impl Counts {
     /// Adds the answers to the first `asked` records; `selected` of them were selected.
     fn add(&mut self, answered: &Answered, asked: usize, selected: u64) {
         self.lines += asked as u64;
-        self.mayhap += answered.maybe.count_first(asked);
+        self.mayhap += answered.maybe.count_first(asked) as u64;
         self.selected += selected;
         if let Some(unready) = &answered.unready {
-            self.not_ready += unready.records.count_first(asked);
+            self.not_ready += unready.records.count_first(asked) as u64;
             self.why.clone_from(&unready.why);
         }
     }
@@ -301,13 +300,13 @@ impl Check {
     }
 
     /// The records to print. Records without an answer are never selected.
-    fn select(&self, answered: &Answered) -> Selection {
-        let maybe = &answered.maybe;
-        let selected = if self.invert_match { maybe.inverted() } else { maybe.clone() };
-        match &answered.unready {
-            Some(unready) => selected.without(&unready.records),
-            None => selected,
+    fn select(&self, answered: &Answered) -> BatchBits {
+        let maybe = answered.maybe.clone();
+        let mut selected = if self.invert_match { !maybe } else { maybe };
+        if let Some(unready) = &answered.unready {
+            selected.clear_those_in(&unready.records);
         }
+        selected
     }
 
     /// Answers the items given with `--item`.
@@ -325,11 +324,11 @@ impl Check {
             let bytes = item.as_encoded_bytes();
             let answered = asker.ask_one(bytes)?;
             asker.check_answers()?;
-            let selected = self.select(&answered).contains(0);
+            let selected = self.select(&answered).get(0) == Some(true);
             counts.add(&answered, 1, u64::from(selected));
             writer.item(bytes, &answered, selected, counts.lines)?;
             if self.json {
-                let mayhap = answered.unready.is_none().then(|| answered.maybe.contains(0));
+                let mayhap = answered.unready.is_none().then(|| answered.maybe.get(0) == Some(true));
                 reports.push(ItemReport { item: String::from_utf8_lossy(bytes).into_owned(), mayhap });
             }
         }
@@ -355,8 +354,8 @@ impl Check {
             asker.check_answers()?;
             let left = self.most().saturating_sub(counts.selected);
             let mut selected = self.select(&answered);
-            let asked = selected.cut_after(left);
-            counts.add(&answered, asked, selected.count_first(asked));
+            let asked = selected.keep_first(usize::try_from(left).unwrap_or(usize::MAX));
+            counts.add(&answered, asked, selected.count_ones() as u64);
             progress.add_items(asked as u64);
             writer.block(block, &answered, &selected, asked)?;
             Ok(if self.has_enough(counts) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

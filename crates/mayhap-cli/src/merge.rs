@@ -1,7 +1,7 @@
 //! `mayhap merge`: the union of several filters.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 use mayhap::file::Backing;
@@ -12,10 +12,10 @@ use serde::Serialize;
 use crate::Verdict;
 use crate::error::CliError;
 use crate::filter_file::{self, ForeignArgs, Opened};
-use crate::health;
 use crate::interrupt;
 use crate::output;
-use crate::progress::{self, Progress, ProgressArgs};
+use crate::progress::{Progress, ProgressArgs};
+use crate::saved::SavedFilter;
 use crate::target::Target;
 
 /// Merge filters into one that holds the items of all
@@ -67,17 +67,9 @@ struct MergeReport {
     filters: usize,
     /// The sum of the item counts of all inputs.
     items_in_parts: u64,
-    /// The item count of the merged filter.
-    items: u64,
-    capacity: u64,
-    target_fpr: f64,
-    expected_fpr: f64,
-    memory_bytes: u64,
-    file_bytes: u64,
-    seconds: f64,
-    over_capacity: bool,
-    /// Warnings for the users of the filter.
-    warnings: Vec<String>,
+    /// The merged filter.
+    #[serde(flatten)]
+    saved: SavedFilter,
 }
 
 /// The merged filter.
@@ -111,15 +103,7 @@ impl Merge {
             kind: filter.kind().name(),
             filters: self.filters.len(),
             items_in_parts,
-            items: filter.inserted(),
-            capacity: filter.capacity(),
-            target_fpr: filter.target_fpr(),
-            expected_fpr: filter.expected_fpr(),
-            memory_bytes: filter.memory_bytes(),
-            file_bytes,
-            seconds: started.elapsed().as_secs_f64(),
-            over_capacity: health::is_over_capacity(&filter),
-            warnings: health::warnings(&filter),
+            saved: SavedFilter::new(&filter, file_bytes, started.elapsed()),
         };
         if !self.quiet {
             report.print();
@@ -186,18 +170,16 @@ impl Merge {
 
 impl MergeReport {
     fn print(&self) {
-        for warning in &self.warnings {
-            output::warn(format_args!("{}: {warning}", self.out));
-        }
-        let took = progress::duration(Duration::from_secs_f64(self.seconds));
+        self.saved.warnings(&self.out).for_each(output::warn);
         output::tell(format_args!(
-            "{}: {} from {} filters, {}, {}, FPR {}, {took}",
+            "{}: {} from {} filters, {}, {}, FPR {}, {}",
             self.out,
             self.kind,
             self.filters,
-            say::items(self.items),
-            say::bytes(self.file_bytes),
-            say::rate(self.expected_fpr),
+            say::items(self.saved.items),
+            say::bytes(self.saved.file_bytes),
+            say::rate(self.saved.expected_fpr),
+            self.saved.took(),
         ));
     }
 }

@@ -2,8 +2,7 @@
 
 use clap::Args;
 use mayhap_advise::{Deletes, Growth, ItemShape, Needs};
-
-use crate::quantity::{self, QuantityError};
+use mayhap_server::quantity::{self, QuantityError};
 
 /// The number of items, the false-positive rate, the memory, and how the set changes.
 #[derive(Args, Clone, Debug, Default)]

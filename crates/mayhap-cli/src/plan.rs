@@ -11,11 +11,11 @@ use clap::Args;
 use mayhap::say;
 use mayhap_advise::solve::{Known, complete};
 use mayhap_advise::{Advice, Deletes, Growth, ItemShape, Needs, advise};
+use mayhap_server::quantity;
 
 use crate::error::CliError;
 use crate::kind_name::{self, KindName};
 use crate::needs_args::{NeedsArgs, small_count};
-use crate::quantity;
 
 /// Choose a filter: recommend a kind, show its cost, and print the lines that create it
 #[derive(Args, Debug)]

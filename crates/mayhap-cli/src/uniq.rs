@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mayhap::{HashScheme, ItemHash};
+use mayhap_server::quantity;
 
 use self::keep::{LineWriter, WantedLines};
 use self::memory::Memory;
@@ -32,7 +33,7 @@ use crate::error::CliError;
 use crate::in_order::{self, in_order};
 use crate::input::{Block, Blocks, InputArgs};
 use crate::progress::{Progress, ProgressArgs};
-use crate::{interrupt, output, quantity, whole_file};
+use crate::{interrupt, output, whole_file};
 
 /// Drop duplicate lines anywhere in the input; the first of each is kept, in input order
 #[derive(Args, Debug)]

@@ -6,10 +6,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
-use mayhap::file::{self, Readers};
+use mayhap::file::{Readers, Replacement};
 
 use crate::error::CliError;
-use crate::interrupt;
+use crate::interrupt::{self, Polite};
 
 /// The most bytes read from a pipe, whose length is not known beforehand.
 const PIPE_BYTES: u64 = 1 << 30;
@@ -109,15 +109,56 @@ pub(crate) fn is_same(path: &Path, other: &Path) -> bool {
     }
 }
 
+/// Where an output goes: a pipe or a device takes the bytes directly, any other file is replaced in one step by
+/// [`finish`](Self::finish).
+#[derive(Debug)]
+pub(crate) enum Sink {
+    /// The temporary file is removed at Ctrl-C.
+    File(Replacement, Polite),
+    Direct(File),
+}
+
+impl Sink {
+    pub(crate) fn create(path: &Path) -> Result<Self, CliError> {
+        let takes_bytes = fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
+        if takes_bytes {
+            let opened = OpenOptions::new().write(true).open(path);
+            return opened
+                .map(Self::Direct)
+                .map_err(|cause| CliError::CannotWrite { path: path.to_owned(), cause });
+        }
+        let polite = interrupt::polite();
+        Ok(Self::File(Replacement::begin(path, Readers::AsUsual)?, polite))
+    }
+
+    /// Moves the complete file to its name.
+    pub(crate) fn finish(self) -> Result<(), CliError> {
+        match self {
+            Self::File(file, _polite) => Ok(file.finish()?),
+            Self::Direct(_) => Ok(()),
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file, _) => file.write(bytes),
+            Self::Direct(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Writes `bytes` to `path`. A file is replaced in one step; a pipe or a device is written directly.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
-    let takes_bytes = fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir());
-    if takes_bytes {
-        let written = OpenOptions::new().write(true).open(path).and_then(|mut out| out.write_all(bytes));
-        return written.map_err(|cause| CliError::CannotWrite { path: path.to_owned(), cause });
-    }
-    let _polite = interrupt::polite();
-    let written = file::replace(path, Readers::AsUsual, |_| Ok(()), |out| out.write_all(bytes));
-    interrupt::check()?;
-    Ok(written?)
+    let mut sink = Sink::create(path)?;
+    sink.write_all(bytes).map_err(|cause| CliError::CannotWrite { path: path.to_owned(), cause })?;
+    // A request to end that came earlier does not keep a report from being written.
+    let is_file = matches!(sink, Sink::File(..));
+    sink.finish()?;
+    if is_file { interrupt::check() } else { Ok(()) }
 }

@@ -1,6 +1,8 @@
 //! `mayhap build` to a server that is not a cluster: one filter of that name, which every client can query.
 
 mod program;
+#[path = "program/remote.rs"]
+mod remote;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -9,36 +11,11 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mayhap_server::{Running, Server, Settings};
 use mayhap_testkit::host::{Act, Cluster, Host, HostOptions, Scripted, Talk, Wire, programs};
 use serde_json::{Value, json};
 
 use program::{empty_folder, error_line, mayhap_in, run};
-
-const ITEMS: usize = 2_000;
-
-fn serve() -> (Running, u16) {
-    let server = Server::start(Settings { port: Some(0), workers: 2, ..Settings::default() }).unwrap();
-    let port = server.addresses()[0].port();
-    (server, port)
-}
-
-fn write_items(folder: &Path) {
-    let lines = |what: &str| (0..ITEMS).map(|item| format!("{what} {item}\n")).collect::<String>();
-    fs::write(folder.join("members.txt"), lines("member")).unwrap();
-    fs::write(folder.join("others.txt"), lines("other")).unwrap();
-    fs::write(folder.join("asked.txt"), lines("member") + &lines("other")).unwrap();
-}
-
-fn well(folder: &Path, words: &[&str]) -> String {
-    let (code, out, error) = run(folder, words);
-    assert_eq!(code, 0, "{words:?}: {error}");
-    out
-}
-
-fn told(folder: &Path, words: &[&str]) -> Value {
-    serde_json::from_str(&well(folder, words)).unwrap()
-}
+use remote::{ITEMS, serve, told, well, write_items};
 
 fn names(talk: &mut Talk) -> Vec<String> {
     let mut names: Vec<String> = talk.must(&["KEYS", "*"]).list().iter().map(Wire::text).collect();

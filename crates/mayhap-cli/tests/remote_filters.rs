@@ -2,6 +2,8 @@
 //! with mayhap's module, a Redis without.
 
 mod program;
+#[path = "program/remote.rs"]
+mod remote;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -12,37 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mayhap_server::{Running, Server, Settings};
 use mayhap_testkit::host::{Act, Cluster, Host, HostOptions, Scripted, Talk, Wire};
 use serde_json::{Value, json};
 
 use program::{empty_folder, error_line, mayhap_in, run};
-
-const ITEMS: usize = 2_000;
-
-fn serve() -> (Running, String) {
-    let server = Server::start(Settings { port: Some(0), workers: 2, ..Settings::default() }).unwrap();
-    let url = format!("redis://127.0.0.1:{}", server.addresses()[0].port());
-    (server, url)
-}
-
-/// Writes `members.txt`, `non_members.txt`, and `asked.txt`, which is both.
-fn write_items(folder: &Path) {
-    let lines = |what: &str| (0..ITEMS).map(|item| format!("{what} {item}\n")).collect::<String>();
-    fs::write(folder.join("members.txt"), lines("member")).unwrap();
-    fs::write(folder.join("non_members.txt"), lines("other")).unwrap();
-    fs::write(folder.join("asked.txt"), lines("member") + &lines("other")).unwrap();
-}
-
-fn well(folder: &Path, words: &[&str]) -> String {
-    let (code, out, error) = run(folder, words);
-    assert_eq!(code, 0, "{words:?}: {error}");
-    out
-}
-
-fn told(folder: &Path, words: &[&str]) -> Value {
-    serde_json::from_str(&well(folder, words)).unwrap()
-}
+use remote::{ITEMS, serve, told, well, write_items};
 
 /// All members get a maybe, and few of the non-members.
 #[track_caller]
@@ -105,7 +81,8 @@ fn named_filters(url: &str, ask: &mut dyn FnMut(&str)) {
 
 #[test]
 fn filters_of_mayhaps_server_are_queried_there() {
-    let (_server, url) = serve();
+    let (_server, port) = serve();
+    let url = format!("redis://127.0.0.1:{port}");
     let mut connection = redis::Client::open(url.clone()).unwrap().get_connection().unwrap();
     named_filters(&url, &mut |words| {
         let mut command = redis::Cmd::new();
@@ -127,7 +104,8 @@ fn filters_of_mayhaps_module_are_queried_there() {
 
 #[test]
 fn not_ready_is_an_error_and_never_a_no() {
-    let (_server, url) = serve();
+    let (_server, port) = serve();
+    let url = format!("redis://127.0.0.1:{port}");
     let mut connection = redis::Client::open(url.clone()).unwrap().get_connection().unwrap();
     let folder = empty_folder("remote_filters", "not ready");
     write_items(&folder);
@@ -168,7 +146,7 @@ fn in_shards(folder: &Path, url: &str, backend: &str, talk: &mut Talk) {
     knows_its_members(folder, &address, &[]);
     let taken = error_line(folder, &build);
     assert!(taken.contains("exists already; --force replaces it"), "{taken}");
-    well(folder, &["add", &address, "non_members.txt", "--quiet"]);
+    well(folder, &["add", &address, "others.txt", "--quiet"]);
     assert_eq!(well(folder, &["check", "-c", &address, "asked.txt"]).trim(), (2 * ITEMS).to_string());
 
     // A new generation of another size, without the non-members.
@@ -311,7 +289,7 @@ fn redisson_filters_are_built_pushed_queried_and_added_to() {
     assert_eq!(json!([forced["to"], forced["replaced"]]), json!([copy, true]));
 
     let added =
-        told(&folder, &[&["add", &address, "non_members.txt", "--json", "--quiet"][..], &items_as].concat());
+        told(&folder, &[&["add", &address, "others.txt", "--json", "--quiet"][..], &items_as].concat());
     assert!(added["items_new"].as_u64().unwrap() > ITEMS as u64 * 9 / 10, "{added}");
     let both = well(&folder, &[&["check", "-c", &address, "asked.txt"][..], &items_as].concat());
     assert_eq!(both.trim(), (2 * ITEMS).to_string());
@@ -468,7 +446,7 @@ fn more_items_than_the_capacity_are_a_warning() {
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["over_capacity"], json!(false));
     assert!(!error.contains("sized for "), "{error}");
-    let (_, out, error) = run(&folder, &["add", &roomy, "non_members.txt", "--json"]);
+    let (_, out, error) = run(&folder, &["add", &roomy, "others.txt", "--json"]);
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["over_capacity"], json!(true));
     assert!(error.contains("sized for 2,000, got "), "{error}");
@@ -480,7 +458,8 @@ fn more_items_than_the_capacity_are_a_warning() {
 
 #[test]
 fn invalid_addresses_and_inputs_are_one_line() {
-    let (_server, url) = serve();
+    let (_server, port) = serve();
+    let url = format!("redis://127.0.0.1:{port}");
     let folder = empty_folder("remote_filters", "addresses");
     write_items(&folder);
     for (address, what) in [

@@ -439,7 +439,11 @@ fn config_get_and_set_are_all_or_nothing_and_rewrite_writes_the_file() {
         server.ask("CONFIG SET maxmemory 2gb bf-error-rate 0.001 appendonly yes appendfsync always"),
         "+OK\r\n"
     );
+    // The file may hold passwords: its permissions stay, and nothing is left beside it.
+    fs::set_permissions(folder.join("m.toml"), Permissions::from_mode(0o640)).unwrap();
     assert_eq!(server.ask("CONFIG REWRITE"), "+OK\r\n");
+    assert_eq!(fs::metadata(folder.join("m.toml")).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(!folder.join("m.toml.new").exists());
     let file = fs::read_to_string(folder.join("m.toml")).unwrap();
     assert!(file.contains("fsync = \"always\""), "{file}");
     assert!(file.contains("max-memory = \"2GiB\"") && file.contains("bf-error-rate = 0.001"), "{file}");

@@ -3,75 +3,36 @@
 
 mod support;
 
-#[path = "../../mayhap-formats/tests/real/mod.rs"]
-mod real;
-
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use mayhap_command::{Limits, Refusal, Reply, Request, Scratch, table};
 use mayhap_engine::{Engine, System};
-use real::redis::Server;
+use mayhap_testkit::host::{Host, HostOptions, Talk, Wire};
 use support::Dice;
 
-struct Redis {
-    connection: BufReader<UnixStream>,
-    _server: Server,
-}
-
-impl Redis {
-    fn start() -> Option<Self> {
-        let server = Server::start()?;
-        Some(Self { connection: server.connect(), _server: server })
-    }
-
-    fn ask(&mut self, words: &[&[u8]]) -> String {
-        let mut sent = format!("*{}\r\n", words.len()).into_bytes();
-        for word in words {
-            sent.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            sent.extend_from_slice(word);
-            sent.extend_from_slice(b"\r\n");
-        }
-        self.connection.get_mut().write_all(&sent).unwrap();
-        self.reply()
-    }
-
-    fn reply(&mut self) -> String {
-        let mut line = String::new();
-        self.connection.read_line(&mut line).unwrap();
-        let line =
-            line.strip_suffix("\r\n").unwrap_or_else(|| panic!("the reply ends in {line:?}")).to_owned();
-        let number = || line[1..].parse::<i64>().unwrap();
-        match line.as_bytes()[0] {
-            b'*' => {
-                let mut parts: Vec<String> = (0..number()).map(|_| self.reply()).collect();
-                parts.sort_unstable();
-                format!("[{}]", parts.join(" "))
-            }
-            b'$' => match usize::try_from(number()) {
-                Ok(length) => {
-                    let mut bytes = vec![0; length + 2];
-                    self.connection.read_exact(&mut bytes).unwrap();
-                    format!("{:?}", String::from_utf8_lossy(&bytes[..length]))
-                }
-                Err(_) => "nothing".into(),
-            },
-            _ => line,
-        }
+/// Our reply as it is sent.
+fn wire(reply: &Reply) -> Wire {
+    match reply {
+        Reply::Ok => Wire::Simple("OK".into()),
+        Reply::Simple(text) => Wire::Simple(text.to_string()),
+        Reply::Refused(refusal) => Wire::Refused(refusal.to_string()),
+        Reply::Integer(number) => Wire::Integer(*number),
+        Reply::Bulk(bytes) => Wire::Bulk(bytes.clone()),
+        Reply::Null => Wire::Null,
+        Reply::Array(parts) => Wire::Array(parts.iter().map(wire).collect()),
+        reply => panic!("{reply:?}"),
     }
 }
 
 /// Lists are sorted, because Redis has another order, and so has every run of ours.
-fn shown(reply: &Reply) -> String {
+fn shown(reply: &Wire) -> String {
     match reply {
-        Reply::Ok => "+OK".into(),
-        Reply::Simple(text) => format!("+{text}"),
-        Reply::Refused(refusal) => format!("-{refusal}"),
-        Reply::Integer(number) => format!(":{number}"),
-        Reply::Bulk(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
-        Reply::Null => "nothing".into(),
-        Reply::Array(parts) => {
+        Wire::Simple(text) => format!("+{text}"),
+        Wire::Refused(text) => format!("-{text}"),
+        Wire::Integer(number) => format!(":{number}"),
+        Wire::Bulk(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
+        Wire::Null => "nothing".into(),
+        Wire::Array(parts) => {
             let mut parts: Vec<String> = parts.iter().map(shown).collect();
             parts.sort_unstable();
             format!("[{}]", parts.join(" "))
@@ -83,22 +44,24 @@ fn shown(reply: &Reply) -> String {
 fn ours(engine: &Engine, words: &[&[u8]]) -> String {
     let command = table::find(words[0]).unwrap();
     if !command.arity.admits(words.len()) {
-        return shown(&Refusal::WrongArity { command: command.name }.into());
+        return shown(&wire(&Refusal::WrongArity { command: command.name }.into()));
     }
     let mut replies = Vec::new();
     engine.execute(&[Request { command, words }], &mut Scratch::default(), &mut replies);
-    shown(&replies[0])
+    shown(&wire(&replies[0]))
 }
 
 struct Both {
     engine: Engine,
-    redis: Redis,
+    redis: Talk,
+    _host: Host,
 }
 
 impl Both {
     fn start() -> Option<Self> {
-        let redis = Redis::start()?;
-        Some(Self { engine: Engine::new(Limits::default(), Arc::new(System)), redis })
+        let host = Host::start(&HostOptions::new().words(&["--databases", "1"]))?;
+        let engine = Engine::new(Limits::default(), Arc::new(System));
+        Some(Self { engine, redis: host.talk(), _host: host })
     }
 
     /// Gives a name a value.
@@ -106,12 +69,12 @@ impl Both {
         if ours(&self.engine, &[b"exists", name]) == ":0" {
             assert_eq!(ours(&self.engine, &[b"bf.reserve", name, b"0.1", b"1"]), "+OK");
         }
-        assert!(self.redis.ask(&[b"setrange", name, b"0", b"x"]).starts_with(':'));
+        assert!(self.redis.must(&[b"setrange", name, b"0", b"x"]).integer() > 0);
     }
 
     fn ask(&mut self, words: &[&[u8]]) {
         let said: Vec<_> = words.iter().map(|word| String::from_utf8_lossy(word)).collect();
-        assert_eq!(ours(&self.engine, words), self.redis.ask(words), "{said:?}");
+        assert_eq!(ours(&self.engine, words), shown(&self.redis.ask_words(words)), "{said:?}");
     }
 
     fn ask_line(&mut self, line: &str) {

@@ -1,75 +1,12 @@
 //! A real Redis and this engine get the same commands on bitmaps and strings: the replies are equal,
 //! including the texts of refusals.
 
-// Other programs, found and run as in the tests of the library.
-#[path = "../../mayhap-formats/tests/real/mod.rs"]
-mod real;
-
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use mayhap_command::{Limits, Reply, Request, Scratch, table};
 use mayhap_engine::{Engine, System};
+use mayhap_testkit::host::{Host, HostOptions, Wire};
 use mayhap_testkit::rng::Rng;
-
-use real::redis::Server;
-
-/// A RESP2 reply.
-#[derive(Debug, PartialEq)]
-enum Wire {
-    Simple(String),
-    Refused(String),
-    Integer(i64),
-    Bulk(Option<Vec<u8>>),
-    Array(Vec<Wire>),
-}
-
-struct Redis {
-    connection: BufReader<UnixStream>,
-    _server: Server,
-}
-
-impl Redis {
-    fn start() -> Option<Self> {
-        let server = Server::start()?;
-        Some(Self { connection: server.connect(), _server: server })
-    }
-
-    fn ask(&mut self, words: &[Vec<u8>]) -> Wire {
-        let mut sent = Vec::new();
-        write!(sent, "*{}\r\n", words.len()).unwrap();
-        for word in words {
-            write!(sent, "${}\r\n", word.len()).unwrap();
-            sent.extend_from_slice(word);
-            sent.extend_from_slice(b"\r\n");
-        }
-        self.connection.get_mut().write_all(&sent).unwrap();
-        self.reply()
-    }
-
-    fn reply(&mut self) -> Wire {
-        let mut line = String::new();
-        self.connection.read_line(&mut line).unwrap();
-        let line = line.trim_end_matches("\r\n");
-        let (kind, rest) = line.split_at(1);
-        match kind {
-            "+" => Wire::Simple(rest.into()),
-            "-" => Wire::Refused(rest.into()),
-            ":" => Wire::Integer(rest.parse().unwrap()),
-            "*" => Wire::Array((0..rest.parse().unwrap()).map(|_| self.reply()).collect()),
-            _ => match rest.parse::<usize>() {
-                Err(_) => Wire::Bulk(None),
-                Ok(length) => {
-                    let mut bytes = vec![0; length + 2];
-                    self.connection.read_exact(&mut bytes).unwrap();
-                    bytes.truncate(length);
-                    Wire::Bulk(Some(bytes))
-                }
-            },
-        }
-    }
-}
 
 fn ours(engine: &Engine, words: &[Vec<u8>]) -> Wire {
     let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
@@ -89,8 +26,8 @@ fn wire(reply: Reply) -> Wire {
         Reply::Refused(refusal) => Wire::Refused(refusal.to_string()),
         Reply::Integer(number) => Wire::Integer(number),
         Reply::Boolean(answer) => Wire::Integer(answer.into()),
-        Reply::Bulk(bytes) => Wire::Bulk(Some(bytes)),
-        Reply::Null => Wire::Bulk(None),
+        Reply::Bulk(bytes) => Wire::Bulk(bytes),
+        Reply::Null => Wire::Null,
         Reply::Array(replies) => Wire::Array(replies.into_iter().map(wire).collect()),
         reply => panic!("{reply:?}"),
     }
@@ -256,20 +193,21 @@ impl Script {
 #[test]
 fn strings_of_bits_answer_like_redis() {
     const LINES: u64 = 30_000;
-    let Some(mut redis) = Redis::start() else { return };
+    let Some(host) = Host::start(&HostOptions::new()) else { return };
+    let mut redis = host.talk();
     let engine = Engine::new(Limits::default(), Arc::new(System));
     let mut script = Script(Rng::new(42));
     let mut refused = 0;
     for number in 0..LINES {
         let line = script.line();
-        let theirs = redis.ask(&line);
+        let theirs = redis.ask_words(&line);
         let shown: Vec<String> = line.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
         assert_eq!(ours(&engine, &line), theirs, "line {number}: {shown:?}");
         refused += u64::from(matches!(theirs, Wire::Refused(_)));
         if number % 16 == 0 {
             for name in ["a", "b", "c"] {
                 let get = [b"GET".to_vec(), name.into()];
-                assert_eq!(ours(&engine, &get), redis.ask(&get), "after line {number}: {shown:?}");
+                assert_eq!(ours(&engine, &get), redis.ask_words(&get), "after line {number}: {shown:?}");
             }
         }
     }
@@ -297,7 +235,7 @@ fn names_expire_when_a_command_says_so() {
     run("SET a y");
     assert_eq!(lives("a"), -1);
     run("SET a y PXAT 5");
-    assert_eq!(run("GET a"), Wire::Bulk(None), "it has expired long ago");
+    assert_eq!(run("GET a"), Wire::Null, "it has expired long ago");
     run("MF.RESERVE seen CAPACITY 1000 EXPIRE 500");
     assert!((400..=500).contains(&lives("seen")));
     run("MF.ADD seen x");

@@ -202,7 +202,7 @@ pub(super) fn at(json: &[u8], cause: &serde_json::Error) -> u64 {
 
 fn wrong_digit(cause: &Base64Error, len: usize) -> u64 {
     match *cause {
-        Base64Error::InvalidByte(at, _) | Base64Error::InvalidLastSymbol(at, _) => at as u64,
+        Base64Error::InvalidByte(at, _) | Base64Error::InvalidLastSymbol { offset: at, .. } => at as u64,
         Base64Error::InvalidLength(_) | Base64Error::InvalidPadding => len as u64,
     }
 }

@@ -1,15 +1,17 @@
 //! `CONFIG`: parameters under the names that Redis clients and tools use.
 
-use std::io::Write as _;
+use std::io;
 
+use mayhap::file::{self, Readers};
 use mayhap_command::parameters;
 use mayhap_command::server::SessionRefusal;
 use mayhap_command::{Parameters, Refusal, Reply, Request};
 use mayhap_engine::log::Policy;
 use mayhap_engine::{glob, snapshot};
 
+use crate::quantity;
 use crate::session::help;
-use crate::settings::{Memory, Settings, quantity};
+use crate::settings::{Memory, Settings};
 use crate::shared::Shared;
 use crate::tls::TlsError;
 use crate::users::Password;
@@ -295,12 +297,13 @@ fn rewrite(shared: &Shared) -> Result<Reply, Refusal> {
     let Some(path) = shared.settings().config_file.as_ref() else {
         return Err(SessionRefusal::NoConfigFile.into());
     };
-    let failed = |error: std::io::Error| Refusal::from(SessionRefusal::RewriteFailed(error.to_string()));
-    let aside = path.with_extension("toml.new");
-    let mut file = std::fs::File::create(&aside).map_err(failed)?;
-    let written = file.write_all(as_they_are(shared).to_toml().as_bytes()).and_then(|()| file.sync_all());
-    written.and_then(|()| std::fs::rename(&aside, path)).map_err(failed)?;
-    Ok(Reply::Ok)
+    let text = as_they_are(shared).to_toml();
+    // A new file may contain passwords.
+    let written = file::replace(path, Readers::Owner, |_| Ok(()), |out| out.write_all(text.as_bytes()));
+    match written {
+        Ok(()) => Ok(Reply::Ok),
+        Err(error) => Err(SessionRefusal::RewriteFailed(io::Error::from(error).to_string()).into()),
+    }
 }
 
 /// Returns the settings with the changes made by `CONFIG SET`.

@@ -8,9 +8,9 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use mayhap::file::{self, Readers};
 use mayhap_command::Scratch;
 use mayhap_command::{Refusal, Reply, Request, names, table};
 use mayhap_engine::Engine;
@@ -222,19 +222,13 @@ fn open(path: &Path, limit_bytes: u64) -> Result<FileReader<BufReader<File>>, Im
 }
 
 fn set_mark(mark: &Path, path: &Path) -> io::Result<()> {
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(mark)?;
-    io::Write::write_all(&mut file, path.as_os_str().as_encoded_bytes())?;
-    file.sync_all()?;
-    sync_folder_of(mark)
+    let content = path.as_os_str().as_encoded_bytes();
+    Ok(file::replace(mark, Readers::OnlyOwner, |_| Ok(()), |out| out.write_all(content))?)
 }
 
 fn remove_mark(mark: &Path) -> io::Result<()> {
     fs::remove_file(mark)?;
-    sync_folder_of(mark)
-}
-
-fn sync_folder_of(mark: &Path) -> io::Result<()> {
-    mark.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    file::sync_folder_of(mark)
 }
 
 /// Runs requests as a client would, and commits them to the log in groups.

@@ -27,6 +27,7 @@ pub mod machine;
 mod metrics;
 mod overfull;
 pub mod process;
+pub mod quantity;
 pub mod resp;
 pub mod saving;
 mod session;

@@ -9,7 +9,7 @@
 
 pub mod error;
 pub mod layers;
-pub mod quantity;
+pub mod memory;
 pub mod table;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -24,7 +24,7 @@ use crate::tls::ClientCertificates;
 use crate::users::Password;
 
 pub use error::SettingsError;
-pub use quantity::Memory;
+pub use memory::Memory;
 pub use table::Setting;
 
 /// The default port for RESP.

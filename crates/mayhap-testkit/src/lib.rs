@@ -42,6 +42,8 @@ pub mod rng;
 pub mod script;
 pub mod subject;
 pub mod suite;
+#[cfg(feature = "vectors")]
+pub mod vectors;
 
 pub use binomial::{band_with_model_error, binomial_band};
 pub use items::{Shape, member, member_u64, non_member, non_member_u64};

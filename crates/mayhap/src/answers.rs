@@ -1,6 +1,6 @@
 //! The results of a batch, one bit per item.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Not, Range};
 
 /// One bit per item of a batch, in the order of the items.
 ///
@@ -47,6 +47,81 @@ impl BatchBits {
         (0..self.len).map(|index| self.words[index / 64] >> (index % 64) & 1 == 1)
     }
 
+    /// The indexes of the set bits, in order.
+    pub fn iter_ones(&self) -> impl Iterator<Item = usize> + '_ {
+        self.runs().flatten()
+    }
+
+    /// The runs of consecutive set bits, in order.
+    ///
+    /// ```
+    /// use mayhap::BatchBits;
+    ///
+    /// let bits: BatchBits = [true, true, false, true].into_iter().collect();
+    /// assert_eq!(bits.runs().collect::<Vec<_>>(), [0..2, 3..4]);
+    /// ```
+    pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let start = self.next(at, 0)?;
+            let end = self.next(start, u64::MAX).unwrap_or(self.len);
+            at = end;
+            Some(start..end)
+        })
+    }
+
+    /// The first index from `at` on whose bit is set, or clear if `flip` is all ones.
+    fn next(&self, at: usize, flip: u64) -> Option<usize> {
+        if at >= self.len {
+            return None;
+        }
+        let first = (self.words[at / 64] ^ flip) & (u64::MAX << (at % 64));
+        let words = self.words[at / 64 + 1..].iter().map(|word| word ^ flip);
+        let (word, bits) = std::iter::once(first).chain(words).enumerate().find(|&(_, word)| word != 0)?;
+        let index = (at / 64 + word) * 64 + bits.trailing_zeros() as usize;
+        (index < self.len).then_some(index)
+    }
+
+    /// The number of set bits among the first `items`, or among all if there are fewer.
+    #[must_use]
+    pub fn count_first(&self, items: usize) -> usize {
+        let items = items.min(self.len);
+        let ones = |words: &[u64]| words.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        match items % 64 {
+            0 => ones(&self.words[..items / 64]),
+            bits => {
+                let last = self.words[items / 64] & ((1 << bits) - 1);
+                ones(&self.words[..items / 64]) + last.count_ones() as usize
+            }
+        }
+    }
+
+    /// Clears all set bits except the first `most`. Returns the number of items up to the last bit that was kept; all
+    /// items if there are fewer than `most` set bits.
+    pub fn keep_first(&mut self, most: usize) -> usize {
+        let mut left = most;
+        for at in 0..self.words.len() {
+            let word = self.words[at];
+            let ones = word.count_ones() as usize;
+            if ones < left {
+                left -= ones;
+                continue;
+            }
+            // The end of the bits to keep: after the `left`th set bit of this word.
+            let after = (1..left).fold(word, |word, _| word & (word - 1)).trailing_zeros() + 1;
+            let kept = if left == 0 { 0 } else { after };
+            self.words[at] &= u64::MAX.checked_shr(64 - kept).unwrap_or(0);
+            self.words[at + 1..].fill(0);
+            return at * 64 + kept as usize;
+        }
+        self.len
+    }
+
+    /// Clears the bits that are set in `others`, which belongs to the same batch.
+    pub fn clear_those_in(&mut self, others: &Self) {
+        self.words.iter_mut().zip(&others.words).for_each(|(word, other)| *word &= !other);
+    }
+
     /// A copy of the `len` bits that start at item `from`. It is shorter if the batch ends earlier.
     #[must_use]
     pub fn part(&self, from: usize, len: usize) -> Self {
@@ -58,9 +133,7 @@ impl BatchBits {
             _ => word(first + index) >> shift | word(first + index + 1) << (64 - shift),
         };
         let mut part = Self { words: (0..len.div_ceil(64)).map(joined).collect(), len };
-        if let Some(last) = part.words.last_mut().filter(|_| !len.is_multiple_of(64)) {
-            *last &= (1 << (len % 64)) - 1;
-        }
+        part.clear_past_the_end();
         part
     }
 
@@ -84,10 +157,15 @@ impl BatchBits {
     pub(crate) fn truncate(&mut self, len: usize) {
         if len < self.len {
             self.words.truncate(len.div_ceil(64));
-            if let Some(last) = self.words.last_mut().filter(|_| !len.is_multiple_of(64)) {
-                *last &= (1 << (len % 64)) - 1;
-            }
             self.len = len;
+            self.clear_past_the_end();
+        }
+    }
+
+    fn clear_past_the_end(&mut self) {
+        let len = self.len;
+        if let Some(last) = self.words.last_mut().filter(|_| !len.is_multiple_of(64)) {
+            *last &= (1 << (len % 64)) - 1;
         }
     }
 
@@ -101,6 +179,33 @@ impl BatchBits {
     #[inline]
     pub(crate) fn set(&mut self, index: usize) {
         self.words[index / 64] |= 1 << (index % 64);
+    }
+}
+
+/// Inverts every bit.
+impl Not for BatchBits {
+    type Output = Self;
+
+    fn not(mut self) -> Self {
+        self.words.iter_mut().for_each(|word| *word = !*word);
+        self.clear_past_the_end();
+        self
+    }
+}
+
+impl FromIterator<bool> for BatchBits {
+    fn from_iter<I: IntoIterator<Item = bool>>(bits: I) -> Self {
+        let mut collected = Self::new();
+        for bit in bits {
+            if collected.len.is_multiple_of(64) {
+                collected.words.push(0);
+            }
+            collected.len += 1;
+            if bit {
+                collected.set(collected.len - 1);
+            }
+        }
+        collected
     }
 }
 
@@ -242,5 +347,60 @@ mod tests {
         }
         answers.reset(0);
         assert!(answers.is_empty() && answers.iter().next().is_none());
+    }
+
+    fn of(indexes: &[usize], len: usize) -> BatchBits {
+        (0..len).map(|index| indexes.contains(&index)).collect()
+    }
+
+    #[test]
+    fn runs_match_a_simple_loop() {
+        for len in [0, 1, 63, 64, 65, 128, 200] {
+            for every in [1, 2, 3, 5, 64, 70] {
+                for invert in [false, true] {
+                    let chosen = |index: &usize| (index / every) % 2 == 0;
+                    let bits: BatchBits = (0..len).map(|index| chosen(&index)).collect();
+                    let bits = if invert { !bits } else { bits };
+                    let plain: Vec<usize> = (0..len).filter(|index| chosen(index) != invert).collect();
+                    let runs: Vec<_> = bits.runs().collect();
+                    assert!(runs.windows(2).all(|pair| pair[0].end < pair[1].start), "{runs:?}");
+                    assert_eq!(bits.iter_ones().collect::<Vec<_>>(), plain, "{len} {every} {invert}");
+                    assert_eq!((bits.len(), bits.count_ones()), (len, plain.len()));
+                    for first in [0, 1, 63, 64, 65, 127, 128, 500] {
+                        let those = plain.iter().filter(|&&index| index < first).count();
+                        assert_eq!(bits.count_first(first), those, "{first} of {len}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn those_of_another_list_are_cleared() {
+        let mut bits = of(&[1, 64, 70, 130], 140);
+        bits.clear_those_in(&of(&[64, 131], 140));
+        assert_eq!(bits, of(&[1, 70, 130], 140));
+    }
+
+    #[test]
+    fn the_first_set_bits_are_kept() {
+        let chosen = [3, 63, 64, 65, 130];
+        for (most, items, kept) in [
+            (0, 0, 0),
+            (1, 4, 1),
+            (2, 64, 2),
+            (3, 65, 3),
+            (4, 66, 4),
+            (5, 131, 5),
+            (9, 140, 5),
+            (usize::MAX, 140, 5),
+        ] {
+            let mut bits = of(&chosen, 140);
+            assert_eq!(bits.keep_first(most), items, "{most}");
+            assert_eq!(bits, of(&chosen[..kept], 140), "{most}");
+        }
+        assert_eq!((BatchBits::new().keep_first(0), BatchBits::new().keep_first(1)), (0, 0));
+        assert_eq!(of(&[127], 128).keep_first(1), 128);
+        assert_eq!((!BatchBits::from_iter([false; 128])).keep_first(128), 128);
     }
 }

@@ -21,15 +21,16 @@
 //! ```
 
 mod backing;
+mod replacement;
 mod source;
 
 use std::cell::RefCell;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 pub use self::backing::{Backing, Change, survive_truncation};
+pub use self::replacement::{Readers, Replacement, sync_folder_of};
 use self::source::{FileSource, Words};
 use crate::codec::{self, DecodeError, Source, Storable};
 use crate::kind::Kind;
@@ -93,6 +94,16 @@ impl std::error::Error for FileError {
     }
 }
 
+/// The cause alone, for callers whose errors name the file themselves.
+impl From<FileError> for io::Error {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Io { cause, .. } => cause,
+            error => Self::new(io::ErrorKind::InvalidData, error),
+        }
+    }
+}
+
 /// Writes `filter` to `path` and replaces the previous file atomically.
 ///
 /// The bytes go to a new file in the same folder, which is synced to the disk and then renamed. After a crash at any
@@ -117,17 +128,22 @@ pub fn save_watched<F: Storable>(
     path: impl AsRef<Path>,
     watch: impl FnMut(u64) -> io::Result<()>,
 ) -> Result<(), FileError> {
-    let readers = if filter.header().has_secret() { Readers::Owner } else { Readers::AsUsual };
-    replace(path, readers, watch, |out| codec::encode_into(filter, out))
+    replace(path, readers_of(filter), watch, |out| codec::encode_into(filter, out))
 }
 
-/// The permissions of a file that did not exist before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readers {
-    /// The default permissions for new files of this user.
-    AsUsual,
-    /// Only its owner may read it: it contains a secret.
-    Owner,
+/// Writes `filter` to `path` if no file has this name, in one step and otherwise like [`save`].
+///
+/// # Errors
+/// Those of [`save`], and an [`io::ErrorKind::AlreadyExists`] with the action `create` if there is a file.
+pub fn save_new<F: Storable>(filter: &F, path: impl AsRef<Path>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    let new = Replacement::begin(path, readers_of(filter))?;
+    let written = write_watched(new, |_| Ok(()), |out| codec::encode_into(filter, out));
+    written.map_err(FileError::io("write", path))?.finish_new()
+}
+
+fn readers_of<F: Storable>(filter: &F) -> Readers {
+    if filter.header().has_secret() { Readers::Owner } else { Readers::AsUsual }
 }
 
 /// Replaces the contents of `path` with what `write` writes, atomically as in [`save`]: for filters in the formats of
@@ -143,80 +159,23 @@ pub fn replace(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), FileError> {
     let path = path.as_ref();
-    let (target, permissions) = target_of(path).map_err(FileError::io("replace", path))?;
-    let (file, aside) = create_aside(&target, readers).map_err(FileError::io("write beside", path))?;
-    let saved = write_synced(file, permissions, readers, watch, write)
-        .map_err(FileError::io("write", path))
-        .and_then(|()| fs::rename(&aside, &target).map_err(FileError::io("replace", path)));
-    if let Err(error) = saved {
-        // Best effort: the first error is the one to report.
-        let _ = fs::remove_file(&aside);
-        return Err(error);
-    }
-    sync_folder_of(&target).map_err(FileError::io("sync the folder of", path))
+    let new = Replacement::begin(path, readers)?;
+    write_watched(new, watch, write).map_err(FileError::io("write", path))?.finish()
 }
 
-/// The file that `path` leads to, and its permissions if it exists.
-fn target_of(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
-    if path.file_name().is_none() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"));
-    }
-    match fs::metadata(path) {
-        Ok(about) if about.is_file() => Ok((fs::canonicalize(path)?, Some(about.permissions()))),
-        Ok(about) if about.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // A link to a file that does not exist yet is followed, too.
-            let led_to = fs::read_link(path).ok();
-            let folder = path.parent().unwrap_or(Path::new(""));
-            Ok((led_to.map_or_else(|| path.to_owned(), |target| folder.join(target)), None))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// A new, empty file in the folder of `target`, on the same file system. Its name is short and random, so that it does
-/// not collide with another file.
-fn create_aside(target: &Path, readers: Readers) -> io::Result<(File, PathBuf)> {
-    loop {
-        let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(|_| io::Error::other("the system returned no random bytes"))?;
-        let aside = target.with_file_name(format!(".mayhap-{:016x}.new", u64::from_le_bytes(random)));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        if readers == Readers::Owner {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            // Before the first byte is written.
-            options.mode(0o600);
-        }
-        match options.open(&aside) {
-            Ok(file) => return Ok((file, aside)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-fn write_synced(
-    file: File,
-    permissions: Option<fs::Permissions>,
-    readers: Readers,
+/// Writes the contents of `new`, and returns it complete.
+fn write_watched(
+    new: Replacement,
     watch: impl FnMut(u64) -> io::Result<()>,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    match (permissions, readers) {
-        (Some(permissions), _) => file.set_permissions(permissions)?,
-        (None, Readers::Owner) => for_its_owner_only(&file)?,
-        (None, Readers::AsUsual) => {}
-    }
-    let mut out = BufWriter::with_capacity(1 << 20, Watched { file, written: 0, watch });
+) -> io::Result<Replacement> {
+    let mut out = BufWriter::with_capacity(1 << 20, Watched { new, written: 0, watch });
     write(&mut out)?;
     out.flush()?;
     let mut out = out.into_inner()?;
     // The last chance to cancel.
     (out.watch)(out.written)?;
-    out.file.sync_all()
+    Ok(out.new)
 }
 
 /// Bytes written between two calls of `watch`.
@@ -224,7 +183,7 @@ const WATCHED_BYTES: usize = 16 << 20;
 
 /// A file that calls `watch` as it is written. An error of `watch` cancels the writing.
 struct Watched<W> {
-    file: File,
+    new: Replacement,
     written: u64,
     watch: W,
 }
@@ -232,25 +191,14 @@ struct Watched<W> {
 impl<W: FnMut(u64) -> io::Result<()>> Write for Watched<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         (self.watch)(self.written)?;
-        let written = self.file.write(&bytes[..bytes.len().min(WATCHED_BYTES)])?;
+        let written = self.new.write(&bytes[..bytes.len().min(WATCHED_BYTES)])?;
         self.written += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.new.flush()
     }
-}
-
-#[cfg(unix)]
-fn for_its_owner_only(file: &File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.set_permissions(fs::Permissions::from_mode(0o600))
-}
-
-#[cfg(not(unix))]
-fn for_its_owner_only(_: &File) -> io::Result<()> {
-    Ok(())
 }
 
 /// Opens the filter in `path` in bounded time, whatever its size. A file of more than 16 MiB is mapped, and a lookup reads
@@ -336,12 +284,6 @@ pub fn kind(path: impl AsRef<Path>) -> Result<Kind, FileError> {
     Ok(source.header_at(0).map_err(FileError::decode(path))?.kind)
 }
 
-/// Makes a rename durable: the name is stored in the folder, and the folder must reach the disk too.
-fn sync_folder_of(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
-}
-
 /// The progress of a check.
 struct Checking<W> {
     bytes: u64,
@@ -369,13 +311,14 @@ impl<W: FnMut(u64) -> io::Result<()>> Checking<W> {
 mod tests {
     use super::*;
     use crate::{Bloom, HashScheme};
+    use std::fs::{self, OpenOptions};
     use std::process;
 
     /// A separate folder for every test, removed when the test ends.
-    struct Folder(PathBuf);
+    pub(super) struct Folder(pub(super) PathBuf);
 
     impl Folder {
-        fn new(name: &str) -> Self {
+        pub(super) fn new(name: &str) -> Self {
             let path = std::env::temp_dir().join(format!("mayhap-file-{name}-{}", process::id()));
             fs::create_dir_all(&path).unwrap();
             Self(path)

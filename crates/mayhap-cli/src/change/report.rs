@@ -5,7 +5,7 @@ use std::time::Duration;
 use mayhap::{Filter, say};
 use serde::Serialize;
 
-use crate::{health, progress};
+use crate::saved::SavedFilter;
 
 /// The changes to the items.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -37,19 +37,9 @@ pub(super) struct ChangeReport {
     items_read: u64,
     #[serde(flatten)]
     changed: Changed,
-    /// Items in the filter now, as counted by the filter.
-    items: u64,
-    /// The capacity of the filter, in items.
-    capacity: u64,
-    target_fpr: f64,
-    expected_fpr: f64,
-    memory_bytes: u64,
-    file_bytes: u64,
-    seconds: f64,
-    /// The false-positive rate is higher than the target.
-    over_capacity: bool,
-    /// Warnings for the user.
-    warnings: Vec<String>,
+    /// The filter with the changes.
+    #[serde(flatten)]
+    saved: SavedFilter,
 }
 
 impl ChangeReport {
@@ -66,21 +56,13 @@ impl ChangeReport {
             kind: filter.kind().name(),
             items_read,
             changed,
-            items: filter.inserted(),
-            capacity: filter.capacity(),
-            target_fpr: filter.target_fpr(),
-            expected_fpr: filter.expected_fpr(),
-            memory_bytes: filter.memory_bytes(),
-            file_bytes,
-            seconds: took.as_secs_f64(),
-            over_capacity: health::is_over_capacity(filter),
-            warnings: health::warnings(filter),
+            saved: SavedFilter::new(filter, file_bytes, took),
         }
     }
 
     /// The warnings, with the name of the file.
     pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
-        self.warnings.iter().map(|warning| format!("{}: {warning}", self.out))
+        self.saved.warnings(&self.out)
     }
 
     /// The report as one line of text.
@@ -102,12 +84,11 @@ impl ChangeReport {
                 format!("{} removed, {not_in} not in the filter", say::items(items_removed))
             }
         };
-        let took = progress::duration(Duration::from_secs_f64(self.seconds));
-        let now = say::items(self.items);
+        let (now, took) = (say::items(self.saved.items), self.saved.took());
         format!(
             "{}: {done}; {now} now, false-positive rate {}, {took}",
             self.out,
-            say::rate(self.expected_fpr)
+            say::rate(self.saved.expected_fpr)
         )
     }
 }

@@ -1,12 +1,12 @@
 //! Looks up the records of a block in a filter.
 
+use std::iter;
 use std::sync::Arc;
 
-use mayhap::Answers;
+use mayhap::{Answers, BatchBits};
 use mayhap_remote::Answer;
 
 use super::distant::ServerFilter;
-use super::selection::Selection;
 use crate::error::CliError;
 use crate::filter_file::Opened;
 use crate::input::Block;
@@ -35,20 +35,20 @@ enum Ready<'a> {
 /// The records with the answer maybe, and those without an answer.
 #[derive(Clone, Debug)]
 pub(super) struct Answered {
-    pub(super) maybe: Selection,
+    pub(super) maybe: BatchBits,
     pub(super) unready: Option<Unready>,
 }
 
 /// Records without an answer.
 #[derive(Clone, Debug)]
 pub(super) struct Unready {
-    pub(super) records: Selection,
+    pub(super) records: BatchBits,
     /// Why the last of them has no answer.
     pub(super) why: String,
 }
 
-impl From<Selection> for Answered {
-    fn from(maybe: Selection) -> Self {
+impl From<BatchBits> for Answered {
+    fn from(maybe: BatchBits) -> Self {
         Self { maybe, unready: None }
     }
 }
@@ -56,8 +56,8 @@ impl From<Selection> for Answered {
 impl Answered {
     /// No answer for any of `records` records.
     fn not_ready(records: usize, why: String) -> Self {
-        let none = Selection::none(records);
-        let unready = (records > 0).then(|| Unready { records: none.inverted(), why });
+        let none: BatchBits = iter::repeat_n(false, records).collect();
+        let unready = (records > 0).then(|| Unready { records: !none.clone(), why });
         Self { maybe: none, unready }
     }
 }
@@ -100,7 +100,7 @@ impl<'a> Asker<'a> {
             let items: Vec<&[u8]> = block.items().collect();
             let mut answers = Answers::new();
             filter.may_contain_batch(&items, &mut answers);
-            return Ok(Selection::of_words(answers.words(), items.len()).into());
+            return Ok(answers.into_bits().into());
         }
         let mut items: Vec<LineItem<'_>> = Vec::with_capacity(block.len());
         let mut misfits = Vec::new();
@@ -115,12 +115,10 @@ impl<'a> Asker<'a> {
         if misfits.is_empty() {
             return Ok(answered);
         }
-        let among_all = |selection: &Selection| {
-            let mut all = Selection::none(block.len());
-            let mut misfits = misfits.iter().copied().peekable();
-            let fits = (0..block.len()).filter(|index| misfits.next_if_eq(index).is_none());
-            fits.enumerate().filter(|&(item, _)| selection.contains(item)).for_each(|(_, at)| all.insert(at));
-            all
+        let among_all = |those: &BatchBits| -> BatchBits {
+            let (mut misfits, mut those) = (misfits.iter().copied().peekable(), those.iter());
+            let bit = |index| misfits.next_if_eq(&index).is_none() && those.next() == Some(true);
+            (0..block.len()).map(bit).collect()
         };
         let unready =
             answered.unready.map(|unready| Unready { records: among_all(&unready.records), ..unready });
@@ -143,7 +141,7 @@ impl<'a> Asker<'a> {
         };
         match ready.form().item(item) {
             Ok(item) => Ok(ask_items(&ready, &[item])),
-            Err(_) if self.allow_misfits => Ok(Selection::none(1).into()),
+            Err(_) if self.allow_misfits => Ok(BatchBits::from_iter([false]).into()),
             Err(misfit) => Err(cli_error("--item".into(), &misfit)),
         }
     }
@@ -154,20 +152,16 @@ fn ask_items(ready: &Ready<'_>, items: &[LineItem<'_>]) -> Answered {
         Ready::Local(Opened { filter, .. }) => {
             let mut answers = Answers::new();
             filter.may_contain_batch(items, &mut answers);
-            Selection::of_words(answers.words(), items.len()).into()
+            answers.into_bits().into()
         }
         Ready::OnServer(distant, filter) => {
             let told = distant.ask(filter, items);
-            let those = |wanted: fn(&Answer) -> bool| {
-                let mut selection = Selection::none(items.len());
-                let of_those = told.answers.iter().enumerate().filter(|(_, answer)| wanted(answer));
-                of_those.for_each(|(index, _)| selection.insert(index));
-                selection
-            };
+            let those =
+                |wanted: fn(&Answer) -> bool| -> BatchBits { told.answers.iter().map(wanted).collect() };
             let records = those(|answer| !matches!(answer, Answer::Maybe | Answer::No));
             let maybe = those(|answer| *answer == Answer::Maybe);
             let why = told.why.clone().unwrap_or_else(|| "the server gave no reason".into());
-            let unready = (records.count_first(items.len()) > 0).then_some(Unready { records, why });
+            let unready = (records.count_ones() > 0).then_some(Unready { records, why });
             Answered { maybe, unready }
         }
     }

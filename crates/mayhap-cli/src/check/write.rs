@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
+use mayhap::BatchBits;
+
 use super::ask::Answered;
-use super::selection::Selection;
 use crate::error::CliError;
 use crate::input::{Block, Terminator};
 use crate::output;
@@ -28,8 +29,8 @@ pub(super) enum Form {
 /// The answer before an annotated record.
 fn tag(answered: &Answered, index: usize) -> &'static str {
     match &answered.unready {
-        Some(unready) if unready.records.contains(index) => "not-ready\t",
-        _ if answered.maybe.contains(index) => "mayhap\t",
+        Some(unready) if unready.records.get(index) == Some(true) => "not-ready\t",
+        _ if answered.maybe.get(index) == Some(true) => "mayhap\t",
         _ => "no\t",
     }
 }
@@ -53,7 +54,7 @@ impl Writer {
         &mut self,
         block: &Block,
         answered: &Answered,
-        selected: &Selection,
+        selected: &BatchBits,
         asked: usize,
     ) -> Result<(), CliError> {
         match self.form {
@@ -64,7 +65,7 @@ impl Writer {
                 }
             }
             Form::Numbered => {
-                for index in selected.runs().flatten() {
+                for index in selected.iter_ones() {
                     write!(self.out, "{}:", block.line(index))?;
                     self.out.write_all(block.record(index))?;
                 }

@@ -5,10 +5,10 @@ use std::fmt;
 use clap::{Args, ValueEnum};
 use mayhap::ItemEncoding;
 use mayhap_remote::guava::{GuavaShape, Rounding, Strategy};
+use mayhap_server::quantity;
 use serde::Serialize;
 
 use crate::error::CliError;
-use crate::quantity;
 
 /// The heading of these options in `--help`.
 const HEADING: &str = "Bitmaps in a server without a module";

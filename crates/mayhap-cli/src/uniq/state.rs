@@ -78,23 +78,12 @@ impl State {
         if self.locked.is_some() {
             return Ok(file::save(filter, &self.path)?);
         }
-        // A file that did not exist could not be locked. A hard link is created only if the name is free, in one step.
-        let cli_error = |action| {
-            let path = self.path.clone();
-            move |cause| CliError::File(FileError::Io { action, path, cause })
-        };
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let aside = tempfile::Builder::new().prefix(".mayhap-").tempdir_in(folder.unwrap_or(Path::new(".")));
-        let aside = aside.map_err(cli_error("create"))?;
-        let saved = aside.path().join("state");
-        file::save(filter, &saved).map_err(|error| match error {
-            // Report the error for the user's path, not for the temporary one.
-            FileError::Io { action, cause, .. } => cli_error(action)(cause),
-            error => error.into(),
-        })?;
-        match std::fs::hard_link(&saved, &self.path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(self.overtaken()),
-            linked => linked.map_err(cli_error("create")),
+        // A file that did not exist could not be locked.
+        match file::save_new(filter, &self.path) {
+            Err(FileError::Io { cause, .. }) if cause.kind() == io::ErrorKind::AlreadyExists => {
+                Err(self.overtaken())
+            }
+            saved => Ok(saved?),
         }
     }
 

@@ -3,12 +3,13 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mayhap::{BuildError, ItemHash, Pace, Window, WindowShape, say};
+use mayhap_server::quantity;
 
 use super::loss::Loss;
 use super::memory::{Judged, Settings};
 use super::state::State;
 use crate::error::CliError;
-use crate::{output, progress, quantity};
+use crate::{output, progress};
 
 /// How long lines are remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,32 +23,22 @@ pub(crate) enum WindowLength {
 /// Parses `1000`, `1e6`, `10M`; `500ms`, `30s`, `15m`, `15min`, `1h`, `7d`. A capital M means a million lines, a small m
 /// means minutes.
 pub(super) fn length(text: &str) -> Result<WindowLength, String> {
-    let unit_from =
-        text.trim_end().rfind(|letter: char| !letter.is_ascii_alphabetic()).map_or(0, |at| at + 1);
-    let (number, unit) = text.trim_end().split_at(unit_from);
-    let milliseconds = match unit {
-        "ms" => 1,
-        "s" | "sec" => 1_000,
-        "m" | "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => {
-            let lines = quantity::count(text).map_err(|error| error.to_string())?;
-            return if lines == 0 {
-                Err("must be at least 1 line".into())
-            } else {
-                Ok(WindowLength::Lines(lines))
-            };
-        }
-    };
-    let number: f64 = number.trim().parse().map_err(|_| "not a number; write for example 90s or 1.5h")?;
-    let span = number * f64::from(milliseconds);
-    if !(1.0..=1e15).contains(&span) {
-        return Err("a time must be between 1ms and 30,000 years".into());
+    match quantity::duration(text) {
+        Some(time) => match time.map_err(|error| error.to_string())? {
+            time if time.is_zero() || time > LONGEST => {
+                Err("a time must be between 1ms and 30,000 years".into())
+            }
+            time => Ok(WindowLength::Time(time)),
+        },
+        None => match quantity::count(text).map_err(|error| error.to_string())? {
+            0 => Err("must be at least 1 line".into()),
+            lines => Ok(WindowLength::Lines(lines)),
+        },
     }
-    Ok(WindowLength::Time(Duration::from_millis(span as u64)))
 }
 
+/// The longest window of time, about 30,000 years.
+const LONGEST: Duration = Duration::from_millis(1_000_000_000_000_000);
 /// The memory for a window of time, unless `--memory` is given.
 const TIME_BYTES: u64 = 64 << 20;
 /// Lines between two measurements of the rate.

@@ -1,48 +1,10 @@
 //! Dumps made by RedisBloom.
 
-use std::path::Path;
-
 use mayhap_command::Reply;
+use mayhap_testkit::vectors::{bytes, cases, text, text_items, text_probes, unhex};
 use serde_json::Value as Json;
 
 use crate::keyspace::Keyspace;
-
-fn bytes(name: &str) -> Vec<u8> {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap-formats/tests/vectors/redisbloom").join(name);
-    std::fs::read(&path).unwrap_or_else(|cause| panic!("{}: {cause}", path.display()))
-}
-
-fn text<'a>(case: &'a Json, field: &str) -> &'a str {
-    case[field].as_str().unwrap_or_else(|| panic!("{field} is no text in {case}"))
-}
-
-fn unhex(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
-}
-
-/// The items of a field, listed or generated.
-fn items(case: &Json, field: &str) -> Vec<String> {
-    if let Some(listed) = case[field].as_array() {
-        let item = |value: &Json| value["item"].as_str().or(value.as_str()).unwrap().to_owned();
-        return listed.iter().map(item).collect();
-    }
-    let generator = &case[format!("{field}_generator")];
-    let (from, to) = (generator["from"].as_u64().unwrap(), generator["to_exclusive"].as_u64().unwrap());
-    (from..to).map(|number| format!("{}{number}", text(generator, "prefix"))).collect()
-}
-
-/// Returns for each probe whether RedisBloom answered that it is a member.
-fn hits(case: &Json, probes: usize) -> Vec<bool> {
-    if let Some(listed) = case["probes"].as_array() {
-        return listed.iter().map(|probe| probe["contains"].as_bool().unwrap()).collect();
-    }
-    let mut hits = vec![false; probes];
-    for offset in case["probe_false_positive_offsets"].as_array().unwrap() {
-        hits[offset.as_u64().unwrap() as usize] = true;
-    }
-    hits
-}
 
 fn request(words: &[&str], items: &[String]) -> Vec<Vec<u8>> {
     words
@@ -90,7 +52,7 @@ fn check(family: &str, body_field: &str, case: &Json) {
     let name = text(case, "name");
     let mut keyspace = Keyspace::default();
     let mut chunks = Vec::new();
-    let body = bytes(text(case, body_field));
+    let body = bytes(&format!("redisbloom/{}", text(case, body_field)));
     let mut at = 0;
     for iterator in case["iterators"].as_array().unwrap() {
         let iterator = iterator.as_i64().unwrap();
@@ -119,8 +81,8 @@ fn check(family: &str, body_field: &str, case: &Json) {
     load(&mut keyspace, "loaded", &forth);
     load(&mut keyspace, "back", &back);
 
-    let (members, probes) = (items(case, "items"), items(case, "probes"));
-    let due = hits(case, probes.len());
+    let members = text_items(case);
+    let (probes, due): (Vec<String>, Vec<bool>) = text_probes(case).into_iter().unzip();
     for loaded in ["loaded", "back"] {
         assert_eq!(dump(&mut keyspace, family, loaded), chunks, "{name}");
         let exists = format!("{family}.MEXISTS");
@@ -161,8 +123,7 @@ fn redisbloom_dumps_load_and_are_written_byte_for_byte() {
     for (family, file, body_field, least) in
         [("BF", "bf_scandump.json", "bits_file", 4), ("CF", "cf_scandump.json", "buckets_file", 2)]
     {
-        let cases: Json = serde_json::from_slice(&bytes(file)).unwrap();
-        let cases = cases["cases"].as_array().unwrap();
+        let cases = cases(&format!("redisbloom/{file}"));
         assert!(cases.len() >= least);
         cases.iter().for_each(|case| check(family, body_field, case));
     }

@@ -26,11 +26,11 @@ fn listed(case: &Value, item: &str) -> Given {
 }
 
 fn items(case: &Value) -> Vec<Given> {
-    items_as(case, |item| listed(case, item))
+    items_as(case, |item| listed(case, item.as_str().unwrap()))
 }
 
 fn probes(case: &Value) -> Vec<(Given, bool)> {
-    probes_as(case, |item| listed(case, item))
+    probes_as(case, |item| listed(case, item.as_str().unwrap()))
 }
 
 fn image(case: &Value) -> Vec<u8> {

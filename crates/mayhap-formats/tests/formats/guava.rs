@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::hostile;
 use crate::vectors::{
-    Given, float, inline_or_file, items_as, json, json_lines, number, probes_as, text, unhex,
+    Given, float, guava_item, inline_or_file, items_as, json, json_lines, number, probes_as, text, unhex,
 };
 
 fn encoding(case: &Value) -> ItemEncoding {
@@ -21,22 +21,12 @@ fn encoding(case: &Value) -> ItemEncoding {
     }
 }
 
-/// Items listed one by one: numbers are decimal text and byte arrays hex.
-fn listed(case: &Value, item: &str) -> Given {
-    match text(case, "funnel") {
-        "byteArrayFunnel" => Given::Bytes(unhex(item)),
-        "integerFunnel" => Given::I32(item.parse().unwrap()),
-        "longFunnel" => Given::I64(item.parse().unwrap()),
-        _ => Given::Text(item.to_owned()),
-    }
-}
-
 fn items(case: &Value) -> Vec<Given> {
-    items_as(case, |item| listed(case, item))
+    items_as(case, |item| guava_item(case, item))
 }
 
 fn probes(case: &Value) -> Vec<(Given, bool)> {
-    probes_as(case, |item| listed(case, item))
+    probes_as(case, |item| guava_item(case, item))
 }
 
 fn written(filter: &Bloom) -> Vec<u8> {

@@ -8,7 +8,9 @@ use mayhap_formats::redisson::{self, Config, ConfigError, config_key};
 use serde_json::Value;
 
 use crate::hostile;
-use crate::vectors::{Given, float, generated, inline_or_file, json, number, offsets, text, unhex};
+use crate::vectors::{
+    Given, float, inline_or_file, items_as, json, number, probes_as, redisson_item, text, unhex,
+};
 
 /// The SETBIT commands, as key and offset, in the order in which Redisson sends them when `items` are added to the filter `name`. The value is 1 in all of
 /// them. Together with the config at [`config_key`] they make a complete filter.
@@ -51,36 +53,13 @@ fn encoding(case: &Value) -> ItemEncoding {
     }
 }
 
-fn given(item: &Value) -> Given {
-    if let Some(text) = item.as_str() {
-        return Given::Text(text.to_owned());
-    }
-    if let Some(number) = item["int"].as_i64() {
-        return Given::I32(number.try_into().unwrap());
-    }
-    match item["bytes_hex"].as_str() {
-        Some(hex) => Given::Bytes(unhex(hex)),
-        None => Given::I64(text(item, "long").parse().unwrap()),
-    }
-}
-
 fn items(case: &Value) -> Vec<Given> {
-    match case["items"].as_array() {
-        Some(items) => items.iter().map(|row| given(&row["item"])).collect(),
-        None => generated(&case["items_generator"]),
-    }
+    items_as(case, redisson_item)
 }
 
 /// Every probe with the answer Redisson gave.
 fn probes(case: &Value) -> Vec<(Given, bool)> {
-    if let Some(probes) = case["probes"].as_array() {
-        let answered = |probe: &Value| (given(&probe["item"]), probe["contains"].as_bool().unwrap());
-        return probes.iter().map(answered).collect();
-    }
-    let wrong = offsets(case, "probe_false_positive_offsets");
-    assert_eq!(wrong.len() as u64, number(case, "probe_false_positives"));
-    let probes = generated(&case["probes_generator"]);
-    probes.into_iter().enumerate().map(|(i, probe)| (probe, wrong.contains(&i))).collect()
+    probes_as(case, redisson_item)
 }
 
 fn fields(case: &Value) -> Vec<(String, String)> {
@@ -92,7 +71,7 @@ fn fields(case: &Value) -> Vec<(String, String)> {
 fn check_items(case: &Value, filter: &Bloom, config: &Config) -> usize {
     let rows = case["items"].as_array().map_or(&[][..], Vec::as_slice);
     for row in rows {
-        let item = given(&row["item"]);
+        let item = redisson_item(&row["item"]);
         let encoded = unhex(text(row, "encoded_hex"));
         item.with_value(|value| assert_eq!(encoding(case).encode(value).unwrap().as_ref(), encoded, "{row}"));
         let hash = filter.hash(&item);

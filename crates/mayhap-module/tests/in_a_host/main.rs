@@ -14,8 +14,6 @@ mod script;
 mod values;
 mod workload;
 
-use std::path::PathBuf;
-
 use mayhap_testkit::host::{Host, HostOptions, Talk, Wire, programs};
 
 /// Starts a host of each available program, with the module and these words of configuration.
@@ -51,12 +49,4 @@ fn setting(talk: &mut Talk, name: &str) -> String {
 /// Returns the version that the host reports.
 fn version(talk: &mut Talk) -> String {
     talk.info("redis_version")
-}
-
-/// Reads a file of the library's test data.
-fn vector(name: &str) -> Vec<u8> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../mayhap-formats/tests/vectors/redisbloom")
-        .join(name);
-    std::fs::read(&path).unwrap_or_else(|cause| panic!("{}: {cause}", path.display()))
 }

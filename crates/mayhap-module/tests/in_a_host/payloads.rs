@@ -7,9 +7,9 @@ use mayhap_fuzz::payloads::{MAKERS, value};
 use mayhap_fuzz::random::Random;
 use mayhap_fuzz::seal;
 use mayhap_testkit::host::{Host, HostOptions, Talk, Wire, programs};
-use serde_json::Value as Json;
+use mayhap_testkit::vectors;
 
-use crate::{hosts, vector};
+use crate::hosts;
 
 /// The requests made with a value that was accepted.
 const USES: [&str; 22] = [
@@ -190,44 +190,17 @@ struct Case {
     members: Vec<String>,
 }
 
-fn unhex(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
-}
-
-fn generated(case: &Json, field: &str) -> Vec<String> {
-    if let Some(listed) = case[field].as_array() {
-        return listed
-            .iter()
-            .map(|value| value["item"].as_str().or(value.as_str()).unwrap().to_owned())
-            .collect();
-    }
-    let generator = &case[format!("{field}_generator")];
-    let (from, to) = (generator["from"].as_u64().unwrap(), generator["to_exclusive"].as_u64().unwrap());
-    (from..to).map(|number| format!("{}{number}", generator["prefix"].as_str().unwrap())).collect()
-}
-
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (file, family) in [("bf_scandump.json", "BF"), ("cf_scandump.json", "CF")] {
-        let all: Json = serde_json::from_slice(&vector(file)).unwrap();
-        let list = all["cases"].as_array().or(all.as_array()).expect("a list of cases");
-        for case in list {
-            let header = unhex(case["header_hex"].as_str().unwrap());
-            let body = vector(case["bits_file"].as_str().or(case["buckets_file"].as_str()).unwrap());
+        for case in &vectors::cases(&format!("redisbloom/{file}")) {
+            let header = vectors::unhex(case["header_hex"].as_str().unwrap());
+            let body = case["bits_file"].as_str().or(case["buckets_file"].as_str()).unwrap();
+            let body = vectors::bytes(&format!("redisbloom/{body}"));
             let value = if family == "BF" { bloom_of(&header, &body) } else { cuckoo_of(&header, &body) };
-            let probes = generated(case, "probes");
-            let hits = match case["probes"].as_array() {
-                Some(listed) => listed.iter().map(|probe| probe["contains"].as_bool().unwrap()).collect(),
-                None => {
-                    let mut hits = vec![false; probes.len()];
-                    for offset in case["probe_false_positive_offsets"].as_array().unwrap() {
-                        hits[usize::try_from(offset.as_u64().unwrap()).unwrap()] = true;
-                    }
-                    hits
-                }
-            };
+            let (probes, hits) = vectors::text_probes(case).into_iter().unzip();
             let name = case["name"].as_str().unwrap_or("filter").to_owned();
-            cases.push(Case { name, family, value, probes, hits, members: generated(case, "items") });
+            cases.push(Case { name, family, value, probes, hits, members: vectors::text_items(case) });
         }
     }
     cases

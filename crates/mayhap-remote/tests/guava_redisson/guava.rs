@@ -6,9 +6,9 @@ use mayhap_formats::guava as codec;
 use mayhap_remote::guava::{GuavaBitmap, GuavaImage, GuavaShape, Rounding, Strategy};
 use mayhap_remote::{Answer, Inserted, Link, RemoteError};
 use mayhap_testkit::host::{Talk, Wire};
+use mayhap_testkit::vectors::{self, float, inline_or_file, number, text};
 use serde_json::Value;
 
-use crate::cases::{self, Given, bytes, float, number, text};
 use crate::{expected, only_items, server};
 
 fn encoding(case: &Value) -> ItemEncoding {
@@ -19,17 +19,6 @@ fn encoding(case: &Value) -> ItemEncoding {
         "longFunnel" => ItemEncoding::I64Le,
         "byteArrayFunnel" => ItemEncoding::Bytes,
         other => panic!("unknown funnel {other}"),
-    }
-}
-
-/// In the list, numbers are decimal text and byte arrays are hex.
-fn given(case: &Value, item: &Value) -> Given {
-    let item = item.as_str().unwrap();
-    match text(case, "funnel") {
-        "byteArrayFunnel" => Given::Bytes(cases::unhex(item)),
-        "integerFunnel" => Given::I32(item.parse().unwrap()),
-        "longFunnel" => Given::I64(item.parse().unwrap()),
-        _ => Given::Text(item.to_owned()),
     }
 }
 
@@ -48,15 +37,15 @@ fn in_redis_order(stream: &[u8]) -> Vec<u8> {
 
 async fn check_case(case: &Value, rounding: Rounding, link: &Link, talk: &mut Talk) {
     let name = text(case, "name");
-    let stream = bytes(case, "serialized", "guava");
+    let stream = inline_or_file(case, "serialized", "guava");
     let strategy = if number(case, "strategy_ordinal") == 0 { Strategy::Mitz32 } else { Strategy::Mitz64 };
     let (n, fpp) = (number(case, "expected_insertions"), float(case, "fpp"));
     let shape = GuavaShape::sized(n, fpp, rounding, strategy).unwrap();
     assert_eq!(shape.bits(), number(case, "num_bits_requested"), "{name}");
     let shape = shape.in_words().unwrap();
     assert_eq!(u64::from(shape.probes()), number(case, "num_hash_functions"), "{name}");
-    let items = cases::items(case, |item| given(case, item));
-    let probes = cases::probes(case, |item| given(case, item));
+    let items = vectors::items_as(case, |item| vectors::guava_item(case, item));
+    let probes = vectors::probes_as(case, |item| vectors::guava_item(case, item));
 
     talk.must(&["FLUSHALL"]);
     let bitmap = GuavaBitmap::new(link, name, shape, encoding(case));
@@ -93,7 +82,7 @@ async fn every_case_of_the_real_guava_is_inserted_and_looked_up() {
     for (file, rounding) in
         [("guava/cases.json", Rounding::Until33), ("guava/cases_k33.json", Rounding::Since33)]
     {
-        for case in &cases::cases(file) {
+        for case in &vectors::cases(file) {
             check_case(case, rounding, &link, &mut talk).await;
             counted += 1;
         }

@@ -4,9 +4,11 @@ use mayhap::ItemEncoding;
 use mayhap_formats::redisson::Config;
 use mayhap_remote::{Answer, Inserted, Link, RedissonFilter, RemoteError};
 use mayhap_testkit::host::{Talk, Wire};
+use mayhap_testkit::vectors::{
+    cases, float, inline_or_file, items_as, number, probes_as, redisson_item, text,
+};
 use serde_json::Value;
 
-use crate::cases::{self, Given, bytes, float, number, text};
 use crate::{expected, only_items, server};
 
 fn encoding(case: &Value) -> ItemEncoding {
@@ -17,17 +19,6 @@ fn encoding(case: &Value) -> ItemEncoding {
         "ByteArrayCodec" => ItemEncoding::Bytes,
         "LongCodec" => ItemEncoding::Decimal,
         other => panic!("unknown codec {other}"),
-    }
-}
-
-fn given(item: &Value) -> Given {
-    // In the list, each item has its bytes and positions.
-    let item = if item["item"].is_null() { item } else { &item["item"] };
-    match (item.as_str(), item["int"].as_i64(), item["bytes_hex"].as_str()) {
-        (Some(text), ..) => Given::Text(text.to_owned()),
-        (_, Some(number), _) => Given::I32(number.try_into().unwrap()),
-        (.., Some(hex)) => Given::Bytes(cases::unhex(hex)),
-        _ => Given::I64(text(item, "long").parse().unwrap()),
     }
 }
 
@@ -48,7 +39,7 @@ fn bitmap(talk: &mut Talk, name: &str) -> Vec<u8> {
 
 /// Writes the keys exactly as Redisson left them.
 fn put(talk: &mut Talk, case: &Value, name: &str) {
-    let bits = bytes(case, "bitmap", "redisson");
+    let bits = inline_or_file(case, "bitmap", "redisson");
     if !bits.is_empty() {
         talk.must(&[b"SET".as_slice(), name.as_bytes(), &bits]);
     }
@@ -67,7 +58,7 @@ async fn check_case(case: &Value, link: &Link, talk: &mut Talk) {
         .map(|(field, value)| (field.clone(), value.as_str().unwrap().to_owned()))
         .collect();
     fields.sort();
-    let (items, probes) = (cases::items(case, given), cases::probes(case, given));
+    let (items, probes) = (items_as(case, redisson_item), probes_as(case, redisson_item));
 
     // Created and filled here: the same keys as Redisson's.
     let (n, p) = (number(case, "expected_insertions"), float(case, "fpp"));
@@ -76,7 +67,7 @@ async fn check_case(case: &Value, link: &Link, talk: &mut Talk) {
     let added = filter.insert(&items).await;
     assert!(added.all_inserted() && added.error().is_none(), "{name}: {:?}", added.error());
     assert_eq!(added.count(Inserted::New) as u64, number(case, "adds_returning_true"), "{name}");
-    assert_eq!(bitmap(talk, name), bytes(case, "bitmap", "redisson"), "{name}");
+    assert_eq!(bitmap(talk, name), inline_or_file(case, "bitmap", "redisson"), "{name}");
     assert_eq!(config(talk, key), fields, "{name}: the config is unchanged");
     assert_eq!(filter.count().await.unwrap(), number(case, "count"), "{name}");
 
@@ -102,7 +93,7 @@ async fn check_case(case: &Value, link: &Link, talk: &mut Talk) {
 #[tokio::test]
 async fn every_case_of_the_real_redisson_is_created_filled_and_looked_up() {
     let Some((_host, link, mut talk)) = server().await else { return };
-    let cases = cases::cases("redisson/cases.json");
+    let cases = cases("redisson/cases.json");
     for case in &cases {
         check_case(case, &link, &mut talk).await;
     }

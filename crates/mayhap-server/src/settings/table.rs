@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use mayhap_command::parameters::{self, Parameter};
 
-use super::{Settings, quantity};
+use super::{Memory, Settings};
 use crate::logging::{Format, Level};
+use crate::quantity;
 use crate::tls::ClientCertificates;
 use crate::users;
 
@@ -358,7 +359,7 @@ pub static ROWS: &[Row] = &[
         get: |settings| show_number(settings.tls_handshake_secs),
         set: |settings, values| {
             settings.tls_handshake_secs =
-                quantity::seconds(values[0]).filter(|secs| (1..=3_600).contains(secs))?;
+                quantity::seconds(values[0]).ok().filter(|secs| (1..=3_600).contains(secs))?;
             Some(())
         },
     },
@@ -454,7 +455,7 @@ pub static ROWS: &[Row] = &[
         shape: Shape::One,
         get: |settings| show_number(settings.save_interval_secs),
         set: |settings, values| {
-            settings.save_interval_secs = quantity::seconds(values[0])?;
+            settings.save_interval_secs = quantity::seconds(values[0]).ok()?;
             Some(())
         },
     },
@@ -478,7 +479,7 @@ pub static ROWS: &[Row] = &[
         shape: Shape::One,
         get: |settings| Shown::Text(settings.max_memory.to_text()),
         set: |settings, values| {
-            settings.max_memory = quantity::Memory::read(values[0])?;
+            settings.max_memory = Memory::read(values[0])?;
             Some(())
         },
     },
@@ -490,7 +491,7 @@ pub static ROWS: &[Row] = &[
         shape: Shape::One,
         get: |settings| Shown::Text(quantity::format_bytes(settings.max_filter_bytes)),
         set: |settings, values| {
-            settings.max_filter_bytes = quantity::bytes(values[0]).filter(|bytes| *bytes > 0)?;
+            settings.max_filter_bytes = quantity::bytes(values[0]).ok().filter(|bytes| *bytes > 0)?;
             Some(())
         },
     },
@@ -514,7 +515,8 @@ pub static ROWS: &[Row] = &[
         shape: Shape::One,
         get: |settings| Shown::Text(quantity::format_bytes(settings.request_limits.word_bytes as u64)),
         set: |settings, values| {
-            let bytes = quantity::bytes(values[0]).filter(|bytes| (1 << 20..=2 << 30).contains(bytes))?;
+            let bytes =
+                quantity::bytes(values[0]).ok().filter(|bytes| (1 << 20..=2 << 30).contains(bytes))?;
             settings.request_limits.word_bytes = usize::try_from(bytes).ok()?;
             Some(())
         },
@@ -539,7 +541,8 @@ pub static ROWS: &[Row] = &[
         shape: Shape::One,
         get: |settings| Shown::Text(quantity::format_bytes(settings.request_limits.request_bytes as u64)),
         set: |settings, values| {
-            let bytes = quantity::bytes(values[0]).filter(|bytes| (1 << 20..=16 << 30).contains(bytes))?;
+            let bytes =
+                quantity::bytes(values[0]).ok().filter(|bytes| (1 << 20..=16 << 30).contains(bytes))?;
             settings.request_limits.request_bytes = usize::try_from(bytes).ok()?;
             Some(())
         },
@@ -552,7 +555,8 @@ pub static ROWS: &[Row] = &[
         shape: Shape::One,
         get: |settings| Shown::Text(quantity::format_bytes(settings.output_limit as u64)),
         set: |settings, values| {
-            let bytes = quantity::bytes(values[0]).filter(|bytes| (64 << 10..=1 << 40).contains(bytes))?;
+            let bytes =
+                quantity::bytes(values[0]).ok().filter(|bytes| (64 << 10..=1 << 40).contains(bytes))?;
             settings.output_limit = usize::try_from(bytes).ok()?;
             Some(())
         },
@@ -565,7 +569,8 @@ pub static ROWS: &[Row] = &[
         shape: Shape::One,
         get: |settings| Shown::Text(quantity::format_bytes(settings.buffers_limit as u64)),
         set: |settings, values| {
-            let bytes = quantity::bytes(values[0]).filter(|bytes| (1 << 20..=1 << 40).contains(bytes))?;
+            let bytes =
+                quantity::bytes(values[0]).ok().filter(|bytes| (1 << 20..=1 << 40).contains(bytes))?;
             settings.buffers_limit = usize::try_from(bytes).ok()?;
             Some(())
         },
@@ -578,7 +583,7 @@ pub static ROWS: &[Row] = &[
         shape: Shape::One,
         get: |settings| show_number(settings.request_timeout_secs),
         set: |settings, values| {
-            settings.request_timeout_secs = quantity::seconds(values[0])?;
+            settings.request_timeout_secs = quantity::seconds(values[0]).ok()?;
             Some(())
         },
     },
@@ -590,7 +595,7 @@ pub static ROWS: &[Row] = &[
         shape: Shape::One,
         get: |settings| show_number(settings.idle_timeout_secs),
         set: |settings, values| {
-            settings.idle_timeout_secs = quantity::seconds(values[0])?;
+            settings.idle_timeout_secs = quantity::seconds(values[0]).ok()?;
             Some(())
         },
     },

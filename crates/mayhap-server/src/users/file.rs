@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{error, fmt};
+
+use mayhap::file::{self, Readers};
 
 use super::user::{DEFAULT, RuleError, User};
 
@@ -162,31 +163,13 @@ pub(crate) fn line(user: &User) -> Vec<u8> {
     [b"user ", user.name(), b" ", &user.rules()].concat()
 }
 
-/// Writes all users to a temporary file that only the owner can read, then renames it.
+/// Writes all users to the file in one step. Only its owner can read it.
 pub(crate) fn write(path: &Path, users: &ByName) -> Result<(), UsersError> {
-    let failed = |source| UsersError::File { path: path.to_owned(), source };
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let aside = path.with_file_name(name);
-    // An existing temporary file might be readable by others.
-    match fs::remove_file(&aside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
-    }
-    let mut file =
-        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside).map_err(failed)?;
     let mut text = Vec::new();
     for user in users.values() {
         text.extend_from_slice(&line(user));
         text.push(b'\n');
     }
-    let written =
-        file.write_all(&text).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&aside, path));
-    written.and_then(|()| sync_folder(path)).map_err(failed)
-}
-
-/// Syncs the folder, without which the new name may be lost.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::File::open(folder)?.sync_all()
+    let written = file::replace(path, Readers::OnlyOwner, |_| Ok(()), |out| out.write_all(&text));
+    written.map_err(|error| UsersError::File { path: path.to_owned(), source: error.into() })
 }

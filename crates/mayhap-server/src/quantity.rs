@@ -1,11 +1,13 @@
-//! Numbers as users write them: `1e9`, `1_000_000`, `10M`, `64MiB`, `1%`, `1-in-1M`, `0..999`.
+//! Numbers as users write them, in flags of the program and in settings: `1e9`, `1_000_000`, `10M`, `64MiB`, `1%`,
+//! `1-in-1M`, `0..999`, `90s`.
 
 use std::fmt;
+use std::time::Duration;
 
 /// Why a text is not a quantity. The caller adds the text and the flag.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub(crate) enum QuantityError {
+pub enum QuantityError {
     /// The text is empty.
     Empty,
     /// Not a number followed by a unit.
@@ -62,10 +64,15 @@ impl fmt::Display for QuantityError {
 impl std::error::Error for QuantityError {}
 
 const COUNT_UNITS: &str = "k, M, G and T";
+const TIME_UNITS: &str = "ms, s, m, h and d";
+const TIME_EXAMPLE: &str = "90s or 1.5h";
 const BYTE_UNITS: &str = "B; K, M, G, T or KiB, MiB, GiB, TiB (1024); kB, MB, GB, TB (1000)";
 
 /// Parses a count: `1e9`, `1_000_000`, `1,000,000`, `10M`, `1.5k`.
-pub(crate) fn count(text: &str) -> Result<u64, QuantityError> {
+///
+/// # Errors
+/// [`QuantityError`].
+pub fn count(text: &str) -> Result<u64, QuantityError> {
     let (number, unit) = split(text, "1e9 or 10M")?;
     let scale = match unit {
         "" => 0,
@@ -88,8 +95,11 @@ pub(crate) fn count(text: &str) -> Result<u64, QuantityError> {
 }
 
 /// Parses an amount of memory in bytes: `64MiB`, `64M`, `1.5GB`, `1e9`. `K`, `M`, `G` and `T` alone are the binary units, as
-/// usual in the shell. A fraction of a byte is dropped.
-pub(crate) fn bytes(text: &str) -> Result<u64, QuantityError> {
+/// usual in the shell. A fraction of a byte is dropped, unless it is all there is.
+///
+/// # Errors
+/// [`QuantityError`].
+pub fn bytes(text: &str) -> Result<u64, QuantityError> {
     let (number, unit) = split(text, "64MiB or 1GB")?;
     let scale = match unit {
         "" | "B" => 1,
@@ -117,11 +127,19 @@ pub(crate) fn bytes(text: &str) -> Result<u64, QuantityError> {
             return Err(QuantityError::UnknownUnit { unit: unit.into(), known: BYTE_UNITS, meant });
         }
     };
-    Decimal::parse(number, "64MiB or 1GB")?.times(scale)?.floor()
+    let bytes = Decimal::parse(number, "64MiB or 1GB")?.times(scale)?;
+    match bytes.floor()? {
+        // 0 often means without a limit.
+        0 if bytes.digits != 0 => Err(QuantityError::NotWhole),
+        whole => Ok(whole),
+    }
 }
 
 /// Parses a rate strictly between 0 and 1: `0.01`, `1e-6`, `1%`, `1-in-1M`, `1/1000`.
-pub(crate) fn rate(text: &str) -> Result<f64, QuantityError> {
+///
+/// # Errors
+/// [`QuantityError`].
+pub fn rate(text: &str) -> Result<f64, QuantityError> {
     const EXAMPLE: &str = "0.01, 1% or 1-in-1M";
     let text = text.trim();
     let parts = ["-in-", " in ", "/"].iter().find_map(|between| text.split_once(between));
@@ -141,13 +159,83 @@ pub(crate) fn rate(text: &str) -> Result<f64, QuantityError> {
 }
 
 /// Parses a range of integers, both ends included: `13000000000..19999999999`, `0..=255`.
-pub(crate) fn range(text: &str) -> Result<(u64, u64), QuantityError> {
+///
+/// # Errors
+/// [`QuantityError`].
+pub fn range(text: &str) -> Result<(u64, u64), QuantityError> {
     let (low, high) = text.split_once("..").ok_or(QuantityError::NotARange)?;
     let high = high.strip_prefix('=').unwrap_or(high);
     if low.trim().is_empty() || high.trim().is_empty() {
         return Err(QuantityError::NotARange);
     }
     Ok((count(low)?, count(high)?))
+}
+
+/// Parses a number of bytes as Redis's `CONFIG SET` does: a whole number, `1k` is 1000, `1kb` is 1024; case does not
+/// matter.
+#[must_use]
+pub fn redis_bytes(text: &str) -> Option<u64> {
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let scale: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" => 1_000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(scale)
+}
+
+/// Parses a number of whole seconds, with or without a unit: `90`, `90s`, `5m`, `1.5h`.
+///
+/// # Errors
+/// [`QuantityError`].
+pub fn seconds(text: &str) -> Result<u64, QuantityError> {
+    let (number, unit) = split(text, TIME_EXAMPLE)?;
+    let milliseconds = match unit {
+        "" => 1_000,
+        unit => milliseconds(unit).ok_or_else(|| QuantityError::UnknownUnit {
+            unit: unit.into(),
+            known: TIME_UNITS,
+            meant: None,
+        })?,
+    };
+    let time = Decimal::parse(number, TIME_EXAMPLE)?.times(milliseconds)?;
+    Decimal { exponent: time.exponent - 3, ..time }.whole()
+}
+
+/// Parses a time with a unit: `500ms`, `90s`, `15min`, `1.5h`, `7d`. A fraction of a millisecond is dropped. `None` if the
+/// text does not end with a unit of time.
+#[must_use]
+pub fn duration(text: &str) -> Option<Result<Duration, QuantityError>> {
+    let (number, unit) = split(text, TIME_EXAMPLE).ok()?;
+    let unit = milliseconds(unit)?;
+    let time = Decimal::parse(number, TIME_EXAMPLE).and_then(|number| number.times(unit)?.floor());
+    Some(time.map(Duration::from_millis))
+}
+
+/// The milliseconds of a unit of time.
+fn milliseconds(unit: &str) -> Option<u64> {
+    match unit {
+        "ms" => Some(1),
+        "s" | "sec" => Some(1_000),
+        "m" | "min" => Some(60_000),
+        "h" => Some(3_600_000),
+        "d" => Some(86_400_000),
+        _ => None,
+    }
+}
+
+/// Formats `bytes` with the largest unit that leaves a whole number, for settings. [`bytes`] parses the text.
+#[must_use]
+pub fn format_bytes(bytes: u64) -> String {
+    let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let fits = units.iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit));
+    fits.map_or_else(|| bytes.to_string(), |(unit, name)| format!("{}{name}", bytes / unit))
 }
 
 /// Splits `text` into a number and the unit after it.
@@ -358,6 +446,7 @@ mod tests {
         assert!(said(bytes("64 apples")).contains("known units: B; K, M"));
         assert!(matches!(bytes("1e30"), Err(QuantityError::TooLarge { .. })));
         assert_eq!(bytes("-1"), Err(QuantityError::Negative));
+        assert_eq!((bytes("0.5"), bytes("1e-4K"), bytes("0.0")), (not_whole(), not_whole(), Ok(0)));
     }
 
     #[test]
@@ -395,5 +484,65 @@ mod tests {
             assert_eq!(range(text), Err(QuantityError::NotARange), "{text}");
         }
         assert_eq!(range("-5..5"), Err(QuantityError::Negative));
+    }
+    #[test]
+    fn times_have_units() {
+        let milliseconds = |text: &str| duration(text).map(|time| time.map(|time| time.as_millis() as u64));
+        for (text, time) in [
+            ("500ms", 500),
+            ("90s", 90_000),
+            ("90 sec", 90_000),
+            ("15m", 900_000),
+            ("15min", 900_000),
+            ("1.5h", 5_400_000),
+            ("7d", 604_800_000),
+            ("1e3s", 1_000_000),
+            ("0.4ms", 0),
+        ] {
+            assert_eq!(milliseconds(text), Some(Ok(time)), "{text}");
+        }
+        for text in ["90", "5M", "5k", "", "s", "5 apples", "1e"] {
+            assert_eq!(duration(text), None, "{text}");
+        }
+        assert_eq!(duration("-5s"), Some(Err(QuantityError::Negative)));
+        assert!(matches!(duration("1e30d"), Some(Err(QuantityError::TooLarge { .. }))));
+
+        for (text, time) in
+            [("90", 90), ("90s", 90), ("5m", 300), ("1h", 3_600), ("1.5h", 5_400), ("1d", 86_400)]
+        {
+            assert_eq!(seconds(text), Ok(time), "{text}");
+        }
+        // Not 0, which often means without a limit.
+        assert_eq!(seconds("500ms"), Err(QuantityError::NotWhole));
+        assert_eq!(seconds("-1"), Err(QuantityError::Negative));
+        assert!(matches!(seconds("5M"), Err(QuantityError::UnknownUnit { .. })));
+        assert_eq!(seconds("1h30m"), Err(unknown("h30m", TIME_UNITS)));
+    }
+
+    fn not_whole() -> Result<u64, QuantityError> {
+        Err(QuantityError::NotWhole)
+    }
+
+    fn unknown(unit: &str, known: &'static str) -> QuantityError {
+        QuantityError::UnknownUnit { unit: unit.into(), known, meant: None }
+    }
+
+    #[test]
+    fn bytes_are_parsed_and_formatted_alike() {
+        for (text, amount) in [("0", 0), ("4GiB", 4 << 30), ("64M", 64 << 20), ("1MB", 1_000_000), ("7B", 7)]
+        {
+            assert_eq!(bytes(text), Ok(amount), "{text}");
+            assert_eq!(bytes(&format_bytes(amount)), Ok(amount), "{text}");
+        }
+        for text in ["", "-1", "GiB", "1gb", "18446744073709551616", "16777216TiB"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+        assert_eq!(
+            (redis_bytes("1k"), redis_bytes("1Kb"), redis_bytes("2GB")),
+            (Some(1_000), Some(1_024), Some(2 << 30))
+        );
+        for text in ["", "-1", "1.5gb", "1e9", "1 gb", "1tb", "17179869184gb"] {
+            assert_eq!(redis_bytes(text), None, "{text}");
+        }
     }
 }
