@@ -106,6 +106,10 @@ golden:
     MAYHAP_WRITE_GOLDEN=1 cargo test -p mayhap --all-features --test golden
     MAYHAP_WRITE_GOLDEN=1 cargo test -p mayhap-engine --test log_golden
 
+# Packages all published crates as for crates.io, compiles them from the archives and runs their documentation tests. Minutes.
+packages:
+    MAYHAP_PACKAGES=all cargo test -p mayhap-cli --test packages -- --nocapture
+
 # Checks licences and sources of all dependencies; `cargo install cargo-deny` installs the program.
 deny:
     cargo deny check licenses bans sources

@@ -54,3 +54,8 @@ pub use reply::Reply;
 pub use run::{Batch, Request, Run, Scratch, Slot};
 pub use touch::Touch;
 pub use value::Value;
+
+/// Runs the code of the README as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
