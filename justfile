@@ -108,7 +108,7 @@ golden:
 
 # Packages all published crates as for crates.io, compiles them from the archives and runs their documentation tests. Minutes.
 packages:
-    MAYHAP_PACKAGES=all cargo test -p mayhap-cli --test packages -- --nocapture
+    MAYHAP_PACKAGES=all cargo test -p mayhap-testkit --test packages -- --nocapture
 
 # Checks licences and sources of all dependencies; `cargo install cargo-deny` installs the program.
 deny:

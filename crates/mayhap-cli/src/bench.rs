@@ -19,7 +19,7 @@ use std::num::NonZero;
 
 use clap::{Args, ValueEnum};
 use mayhap::HashScheme;
-use mayhap::advise::{Advice, Deletes, Growth, Misfit, Needs, Price, Structure, advise};
+use mayhap_advise::{Advice, Deletes, Growth, Misfit, Needs, Price, Structure, advise};
 
 use self::measure::Measured;
 use self::sample::Sample;
@@ -133,7 +133,7 @@ impl Bench {
         let advice = advise(&needs)?;
         let (chosen, mut left_out) = self.choose(&advice)?;
         let scheme = if self.untrusted {
-            HashScheme::keyed_random().map_err(mayhap::advise::CreateError::from)?
+            HashScheme::keyed_random().map_err(mayhap_advise::CreateError::from)?
         } else {
             HashScheme::fast(0)
         };

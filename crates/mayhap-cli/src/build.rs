@@ -21,10 +21,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use clap::Args;
-use mayhap::advise::solve::{Known, complete};
-use mayhap::advise::{Needs, Structure};
-use mayhap::codec::format::Format;
 use mayhap::{Filter, HashScheme, ItemEncoding};
+use mayhap_advise::solve::{Known, complete};
+use mayhap_advise::{Needs, Structure};
+use mayhap_formats::Format;
 
 use self::choice::{Choice, choose};
 use self::report::BuildReport;
@@ -251,7 +251,7 @@ impl Build {
 
     fn scheme(&self) -> Result<HashScheme, CliError> {
         match (self.asked.untrusted, self.seed) {
-            (true, _) => Ok(HashScheme::keyed_random().map_err(mayhap::advise::CreateError::from)?),
+            (true, _) => Ok(HashScheme::keyed_random().map_err(mayhap_advise::CreateError::from)?),
             (false, seed) => Ok(HashScheme::fast(seed.unwrap_or(0))),
         }
     }

@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use mayhap::codec::dcso;
-use mayhap::codec::format::Format;
 use mayhap::file::Backing;
 use mayhap::{Filter, InsertError, ItemHash, Kind, RemoveError};
+use mayhap_formats::{Format, dcso};
 
 use self::report::{ChangeReport, Changed};
 use crate::Verdict;

@@ -5,10 +5,8 @@ mod read_back;
 use std::path::PathBuf;
 
 use clap::Args;
-use mayhap::codec::dcso;
-use mayhap::codec::format::Format;
-use mayhap::codec::{WriteError, redisson};
 use mayhap::{Filter, HashScheme};
+use mayhap_formats::{Format, WriteError, dcso, redisson};
 use serde::Serialize;
 
 use crate::error::CliError;
@@ -141,7 +139,7 @@ impl Convert {
             output::tell(format_args!(
                 "{}: {} bytes, format {}, read back and compared",
                 target.name(),
-                mayhap::advise::say::count(bytes),
+                mayhap::say::count(bytes),
                 self.to
             ));
             if let Some(config) = config {

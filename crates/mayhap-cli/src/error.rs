@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
-use mayhap::BuildError;
-use mayhap::advise::{CreateError, NeedsError, say};
-use mayhap::codec::format::Format;
 use mayhap::file::FileError;
+use mayhap::{BuildError, say};
+use mayhap_advise::{CreateError, NeedsError};
+use mayhap_formats::Format;
 use mayhap_server::settings::SettingsError;
 use mayhap_server::{SaveError, StartError};
 

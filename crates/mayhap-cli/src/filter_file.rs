@@ -7,12 +7,11 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use mayhap::codec::WriteError;
-use mayhap::codec::dcso::{self, Packing};
-use mayhap::codec::format::{Argument, Format, ReadError, Sniffed};
-use mayhap::codec::parquet::ParquetFilters;
 use mayhap::file::{Backing, FileError, Readers};
 use mayhap::{DecodeError, Filter, ItemEncoding, file};
+use mayhap_formats::dcso::{self, Packing};
+use mayhap_formats::parquet::ParquetFilters;
+use mayhap_formats::{Argument, Format, ReadError, Sniffed, WriteError};
 
 pub(crate) use self::foreign::ForeignArgs;
 

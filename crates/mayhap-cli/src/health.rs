@@ -1,7 +1,6 @@
 //! Warnings about a filter that still answers: it holds more than its capacity, or its *no* is not certain.
 
-use mayhap::advise::say;
-use mayhap::{BloomPlacement, Filter};
+use mayhap::{BloomPlacement, Filter, say};
 use mayhap_command::Health;
 
 pub(crate) use mayhap_command::health::capacity_is_guessed;

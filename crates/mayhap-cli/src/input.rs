@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
-use mayhap::advise::say;
+use mayhap::say;
 
 pub(crate) use self::block::Block;
 pub(crate) use self::lines::Terminator;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use mayhap::advise::{Growth, Needs, NeedsError, Price, Structure, price_list};
 use mayhap::{BlockedLayout, BlockedShape};
+use mayhap_advise::{Growth, Needs, NeedsError, Price, Structure, price_list};
 
 /// A kind as `--kind` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use mayhap::advise::say;
-use mayhap::codec::format::Format;
 use mayhap::file::Backing;
-use mayhap::{Filter, MergeError};
+use mayhap::{Filter, MergeError, say};
+use mayhap_formats::Format;
 use serde::Serialize;
 
 use crate::Verdict;

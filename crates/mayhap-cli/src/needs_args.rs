@@ -1,7 +1,7 @@
 //! The arguments that describe the filter to plan or build. `plan` and `build` share them.
 
 use clap::Args;
-use mayhap::advise::{Deletes, Growth, ItemShape, Needs};
+use mayhap_advise::{Deletes, Growth, ItemShape, Needs};
 
 use crate::quantity::{self, QuantityError};
 

@@ -8,8 +8,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use mayhap::advise::solve::{Known, complete};
-use mayhap::advise::{Advice, Deletes, Growth, ItemShape, Needs, advise, say};
+use mayhap::say;
+use mayhap_advise::solve::{Known, complete};
+use mayhap_advise::{Advice, Deletes, Growth, ItemShape, Needs, advise};
 
 use crate::error::CliError;
 use crate::kind_name::{self, KindName};

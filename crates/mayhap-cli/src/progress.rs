@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use mayhap::advise::say;
+use mayhap::say;
 
 use self::estimate::Estimate;
 

@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use mayhap::Filter;
-use mayhap::advise::say;
-use mayhap::codec::format::Format;
+use mayhap::{Filter, say};
+use mayhap_formats::Format;
 use serde::Serialize;
 
 use crate::error::CliError;

@@ -7,9 +7,8 @@ pub(crate) mod send;
 use std::path::PathBuf;
 
 use clap::Args;
-use mayhap::Filter;
-use mayhap::advise::say;
-use mayhap::codec::format::Format;
+use mayhap::{Filter, say};
+use mayhap_formats::Format;
 use serde::Serialize;
 
 use self::send::Goal;

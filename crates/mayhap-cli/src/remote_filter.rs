@@ -16,9 +16,8 @@ mod named;
 
 use std::time::Duration;
 
-use mayhap::advise::say;
-use mayhap::codec::format::Format;
-use mayhap::{Filter, Item as _, ItemEncoding};
+use mayhap::{Filter, Item as _, ItemEncoding, say};
+use mayhap_formats::Format;
 use mayhap_remote::guava::{GuavaBitmap, GuavaShape};
 use mayhap_remote::redis::{self, Value};
 use mayhap_remote::{

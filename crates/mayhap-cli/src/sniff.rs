@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mayhap::codec::format::{Argument, Format, Sniffed};
 use mayhap::file;
+use mayhap_formats::{Argument, Format, Sniffed};
 use serde::Serialize;
 
 use crate::error::CliError;

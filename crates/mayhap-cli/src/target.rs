@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use mayhap::Filter;
-use mayhap::codec::WriteError;
-use mayhap::codec::format::Format;
 use mayhap::file::Backing;
+use mayhap_formats::{Format, WriteError};
 
 use crate::error::CliError;
 use crate::file_lock::FileLock;

@@ -4,9 +4,9 @@ use std::io;
 use std::path::Path;
 
 use clap::Args;
-use mayhap::codec::format::Format;
 use mayhap::file::FileError;
 use mayhap::{DecodeError, Filter, ItemEncoding, file};
+use mayhap_formats::Format;
 use serde::Serialize;
 
 use crate::error::CliError;

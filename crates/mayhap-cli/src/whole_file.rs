@@ -66,7 +66,7 @@ fn read_limited(path: &Path, limit: u64, larger: bool) -> Result<Vec<u8>, CliErr
         }
     }
     if bytes.len() as u64 > limit {
-        let what = format!("more than the limit of {} bytes", mayhap::advise::say::count(limit));
+        let what = format!("more than the limit of {} bytes", mayhap::say::count(limit));
         return Err(CliError::Input { name: path.display().to_string(), what });
     }
     Ok(bytes)
@@ -75,7 +75,7 @@ fn read_limited(path: &Path, limit: u64, larger: bool) -> Result<Vec<u8>, CliErr
 /// Reserves `more` bytes. A refused allocation is an error.
 fn reserve(bytes: &mut Vec<u8>, more: u64) -> io::Result<()> {
     let refused = || {
-        let what = format!("cannot allocate {} bytes of memory", mayhap::advise::say::count(more));
+        let what = format!("cannot allocate {} bytes of memory", mayhap::say::count(more));
         io::Error::new(io::ErrorKind::OutOfMemory, what)
     };
     bytes.try_reserve_exact(usize::try_from(more).map_err(|_| refused())?).map_err(|_| refused())

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use mayhap::codec::format::{Format, ReadOptions};
 use mayhap::{Filter, ItemEncoding, Kind, file};
+use mayhap_formats::{Format, ReadOptions};
 use mayhap_testkit::binomial::band_with_model_error;
 use mayhap_testkit::items::{member, non_member};
 use serde_json::Value;
@@ -311,7 +311,7 @@ fn more_items_than_stated_cause_a_warning_with_the_actual_rate() {
     );
     let filter = folder.open("out.mayhap");
     keeps_its_word(&filter, "over capacity");
-    let rate = mayhap::advise::say::rate(filter.expected_fpr());
+    let rate = mayhap::say::rate(filter.expected_fpr());
     assert!(
         warning.ends_with(&format!(" distinct items: the false-positive rate is {rate}, not 1%")),
         "{warning}"

@@ -7,9 +7,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
-use mayhap::codec::dcso::{self, Packing};
-use mayhap::codec::format::{Format, ReadOptions};
 use mayhap::{Filter, ItemEncoding, file};
+use mayhap_formats::dcso::{self, Packing};
+use mayhap_formats::{Format, ReadOptions};
 use mayhap_testkit::binomial::band_with_model_error;
 use mayhap_testkit::items::{member, non_member};
 use serde_json::Value;
@@ -231,7 +231,7 @@ fn a_filter_over_capacity_warns_or_rejects() {
     folder.write("items.txt", members(0..1_000)).write("more.txt", members(1_000..2_000));
     folder.run("build seen.mayhap items.txt --kind bloom --items 1000");
     let said = folder.run("add seen.mayhap more.txt");
-    let rate = mayhap::advise::say::rate(folder.open("seen.mayhap").expected_fpr());
+    let rate = mayhap::say::rate(folder.open("seen.mayhap").expected_fpr());
     let warning = said.lines().next().unwrap();
     let over = "mayhap: warning: seen.mayhap: over capacity: made for 1,000 items, holds 1,9";
     assert!(warning.starts_with(over), "{said}");

@@ -406,7 +406,7 @@ fn a_bitmap_accepts_only_numbers() {
 }
 
 fn vectors() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap-formats/tests/vectors")
 }
 
 /// Lines of `prefix` and a number.

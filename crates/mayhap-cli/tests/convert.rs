@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mayhap::codec::format::{Format, ReadOptions};
 use mayhap::{Bloom, Filter, ItemEncoding, file};
+use mayhap_formats::{Format, ReadOptions};
 use serde_json::Value;
 
 use program::{error_line, run};
@@ -18,7 +18,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn vector(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap-formats/tests/vectors").join(name);
     path.to_str().unwrap().to_owned()
 }
 

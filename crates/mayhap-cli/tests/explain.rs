@@ -6,12 +6,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use mayhap::codec::format::Format;
 use mayhap::{
     BinaryFuse8, BinaryFuse16, Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom, CountingBloom,
     Cuckoo, CuckooShape, DLeft, DualBloom, Filter, FingerprintSet, Gcs, GrowableCuckoo, Growing, HashScheme,
     ItemEncoding, Kind, Quotient, Ribbon, ScalableBloom, ScalableCuckoo, SecretKey, Window, Xor8, file,
 };
+use mayhap_formats::Format;
 use serde_json::Value;
 
 const MEMBERS: u64 = 1_000;

@@ -175,7 +175,7 @@ fn endless_files_are_rejected_immediately() {
 #[test]
 fn a_filter_of_another_program_is_read_from_a_named_pipe() {
     let folder = folder("piped");
-    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors");
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap-formats/tests/vectors");
     let line = "exec \"$0\" info --from guava <(cat \"$1\")";
     let output = Command::new("bash")
         .args(["-c", line, env!("CARGO_BIN_EXE_mayhap")])

@@ -28,7 +28,7 @@ fn golden() -> PathBuf {
 }
 
 fn vectors() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap-formats/tests/vectors")
 }
 
 fn filled(items: u64) -> Bloom {

@@ -1,6 +1,6 @@
 //! `mayhap serve` as users start it, with another project's client: redis-py, with everything set by flags.
 
-#[path = "../../mayhap/tests/real/mod.rs"]
+#[path = "../../mayhap-formats/tests/real/mod.rs"]
 mod real;
 
 use std::io::{BufRead as _, BufReader};

@@ -2,8 +2,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
-use mayhap::advise::say;
-use mayhap::{BlockedPlacement, BloomPlacement, Filter, Sampling, WidePlacement};
+use mayhap::{BlockedPlacement, BloomPlacement, Filter, Sampling, WidePlacement, say};
 
 use crate::value::Value;
 

@@ -2,9 +2,10 @@
 //! ways. All other filters, and filters with a secret key, which RedisBloom would misread, have our own payloads.
 
 use mayhap::BuildError;
-use mayhap::codec::redis_rdb::OwnType;
-use mayhap::codec::{DecodeError, redis_rdb};
+use mayhap::codec::DecodeError;
 use mayhap::{AtomicScalableBloom, ScalableBloom};
+use mayhap_formats::redis_rdb;
+use mayhap_formats::redis_rdb::OwnType;
 
 use crate::bits::{Text, check_length};
 use crate::context::Context;

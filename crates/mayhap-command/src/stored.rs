@@ -4,9 +4,10 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::ops::Range;
 
-use mayhap::codec::redis_rdb::OwnType;
-use mayhap::codec::{self, DecodeError, Pieces, redis_bloom, redis_cuckoo};
+use mayhap::codec::{self, DecodeError, Pieces};
 use mayhap::{AtomicScalableBloom, Filter, ItemHash, ScalableBloom, ScalableCuckoo};
+use mayhap_formats::redis_rdb::OwnType;
+use mayhap_formats::{redis_bloom, redis_cuckoo};
 
 use crate::bits::Text;
 use crate::context::Context;

@@ -1,8 +1,8 @@
 //! The value of a key.
 
-use mayhap::codec::redis_rdb::{OwnType, ValueType};
-use mayhap::codec::{redis_bloom, redis_cuckoo};
 use mayhap::{AtomicScalableBloom, Relocate, ScalableCuckoo, relocate_box};
+use mayhap_formats::redis_rdb::{OwnType, ValueType};
+use mayhap_formats::{redis_bloom, redis_cuckoo};
 
 use crate::bits::Text;
 use crate::lost::Lost;

@@ -3,7 +3,7 @@
 
 mod support;
 
-#[path = "../../mayhap/tests/real/mod.rs"]
+#[path = "../../mayhap-formats/tests/real/mod.rs"]
 mod real;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -2,7 +2,7 @@
 //! including the texts of refusals.
 
 // Other programs, found and run as in the tests of the library.
-#[path = "../../mayhap/tests/real/mod.rs"]
+#[path = "../../mayhap-formats/tests/real/mod.rs"]
 mod real;
 
 use std::io::{BufRead, BufReader, Read, Write};

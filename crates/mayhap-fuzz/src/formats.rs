@@ -1,8 +1,7 @@
 //! Every file format: a filter that is read must be the same after it was written and read again, in that format and in ours.
 
-use mayhap::codec::format::ReadOptions;
-use mayhap::codec::{Format, block_filter, cassandra, pybloom_live, redisson};
 use mayhap::{Filter, ItemEncoding};
+use mayhap_formats::{Format, ReadOptions, block_filter, cassandra, pybloom_live, redisson};
 
 use crate::input::Input;
 use crate::seal;

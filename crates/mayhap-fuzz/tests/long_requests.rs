@@ -1,8 +1,8 @@
 //! Filters that are expensive to query: many layers, many probes, few bits. Every request to them must be answered within the time limit.
 
-use mayhap::codec::redis_bloom::{Scaling, create};
 use mayhap_command::Reply;
 use mayhap_engine::Engine;
+use mayhap_formats::redis_bloom::{Scaling, create};
 use mayhap_fuzz::exercise;
 use mayhap_fuzz::meter::{self, LONGEST_REQUEST};
 use mayhap_fuzz::world::{ask, ask_line, engine};

@@ -5,11 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mayhap::codec::Format;
-use mayhap::codec::format::Sniffed;
 use mayhap_command::Reply;
 use mayhap_engine::log::{Limits, Log, Policy, Salts};
 use mayhap_engine::snapshot;
+use mayhap_formats::{Format, Sniffed};
 use mayhap_fuzz::folder::pack;
 use mayhap_fuzz::payloads::{MAKERS, make};
 use mayhap_fuzz::random::Random;
@@ -180,7 +179,7 @@ fn below(folder: &Path, files: &mut Vec<PathBuf>) {
 fn formats() {
     let mut files = Vec::new();
     below(&here().join("../mayhap/tests/golden"), &mut files);
-    below(&here().join("../mayhap/tests/vectors"), &mut files);
+    below(&here().join("../mayhap-formats/tests/vectors"), &mut files);
     files.sort();
     let mut kept = vec![0; Format::ALL.len()];
     for file in files {

@@ -2,10 +2,10 @@
 
 use std::ffi::{CStr, c_char};
 
-use mayhap::codec::redis_rdb::OwnType;
-use mayhap::codec::{redis_bloom, redis_cuckoo, redis_rdb};
 use mayhap_command::Value;
 use mayhap_command::payload::PORTABLE_RDB_VERSION;
+use mayhap_formats::redis_rdb::OwnType;
+use mayhap_formats::{redis_bloom, redis_cuckoo, redis_rdb};
 
 use crate::host::{self, HostString, Level, call, raw};
 use crate::types::stored;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::c_char;
 
 use mayhap::codec::DecodeError;
-use mayhap::codec::redis_rdb::{LoadFields, SaveFields};
+use mayhap_formats::redis_rdb::{LoadFields, SaveFields};
 
 use crate::host::{call, raw};
 

@@ -11,11 +11,11 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use mayhap::codec::redis_rdb::{self, ENCODING_VERSION, LoadFields as _, OwnType, SaveFields, ValueType};
-use mayhap::codec::{redis_bloom, redis_cuckoo};
 use mayhap::{AtomicScalableBloom, Relocate, ScalableCuckoo, relocate_box};
 use mayhap_command::stored::Form;
 use mayhap_command::{Budget, Context, Limits, Value};
+use mayhap_formats::redis_rdb::{self, ENCODING_VERSION, LoadFields as _, OwnType, SaveFields, ValueType};
+use mayhap_formats::{redis_bloom, redis_cuckoo};
 
 use crate::environment::HostEnvironment;
 use crate::fields::{HostDigest, HostLoads, HostSaves};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use mayhap::BuildError;
-use mayhap::codec::redisson::ConfigError;
+use mayhap_formats::redisson::ConfigError;
 use redis::{RedisError, Value};
 
 use crate::descriptor::DescriptorError;

@@ -24,8 +24,8 @@
 
 use std::ops::ControlFlow;
 
-pub use mayhap::codec::guava::{Rounding, Strategy};
 use mayhap::{HashScheme, Item, ItemEncoding, sizing};
+pub use mayhap_formats::guava::{Rounding, Strategy};
 
 mod image;
 mod shape;
@@ -93,7 +93,7 @@ impl GuavaBitmap {
     /// exist yet.
     #[must_use]
     pub fn new(link: &Link, name: &str, shape: GuavaShape, items: ItemEncoding) -> Self {
-        let scheme = mayhap::codec::guava::scheme(items);
+        let scheme = mayhap_formats::guava::scheme(items);
         Self { link: link.clone(), name: name.to_owned(), shape, scheme, ready: Ready::Named }
     }
 

@@ -5,7 +5,7 @@
 //! {NAME}:config   a hash: size, hashIterations, expectedInsertions, falseProbability
 //! ```
 //!
-//! Bits, config and answers are the same as Redisson's ([`mayhap::codec::redisson`] has the layout and the
+//! Bits, config and answers are the same as Redisson's ([`mayhap_formats::redisson`] has the layout and the
 //! codecs), so both sides may insert and look up. The differences:
 //!
 //! - **Three answers.** Without a config the answer is [`Answer::NotReady`]. Redisson throws, or answers *no*
@@ -28,8 +28,8 @@
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-use mayhap::codec::redisson::{self, Config, config_key};
 use mayhap::{Bloom, HashScheme, Item, ItemEncoding, sizing};
+use mayhap_formats::redisson::{self, Config, config_key};
 use redis::Value;
 
 use crate::java_bitmap::{self, AT_ONCE, Gathered, Guarded, TOGETHER};

@@ -11,10 +11,10 @@ use std::io::{self, BufReader};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use mayhap::codec::redis_rdb::{EntryValue, FileReader, RdbFileError};
 use mayhap_command::Scratch;
 use mayhap_command::{Refusal, Reply, Request, table};
 use mayhap_engine::Engine;
+use mayhap_formats::redis_rdb::{EntryValue, FileReader, RdbFileError};
 
 use crate::durable;
 

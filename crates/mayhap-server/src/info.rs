@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mayhap::advise::say;
+use mayhap::say;
 use mayhap_command::{Refusal, Reply};
 
 use mayhap_engine::log::State;

@@ -2,7 +2,7 @@
 //! and `CF.*`, whose layout is RedisBloom's, and have no effect on `MF.*`, whose filters have a secret key
 //! each.
 //!
-//! The forged items are those of `crates/mayhap/tests/vectors/attacks`: `collide` have the hashes of
+//! The forged items are those of `crates/mayhap-formats/tests/vectors/attacks`: `collide` have the hashes of
 //! `user:7`, `pollute` only set bits that are 0, `cuckoo` have the hash of `victim`. Keys come from a seeded
 //! generator, so every run is the same. Three standard deviations are allowed.
 
@@ -18,7 +18,7 @@ use mayhap_fuzz::world::Fixed;
 use mayhap_server::{Running, Server, Settings};
 
 fn forged(set: &str) -> Vec<Vec<u8>> {
-    let text = include_str!("../../mayhap/tests/vectors/attacks/forged-items.txt");
+    let text = include_str!("../../mayhap-formats/tests/vectors/attacks/forged-items.txt");
     let lines = text.lines().filter_map(|line| line.strip_prefix(set)?.strip_prefix(' '));
     let byte = |hex: &str, at: usize| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap();
     lines.map(|hex| (0..hex.len() / 2).map(|at| byte(hex, at)).collect()).collect()

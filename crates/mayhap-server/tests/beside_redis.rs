@@ -1,7 +1,7 @@
 //! Requests about the connection and the server are answered as a real Redis answers them, byte for byte,
 //! including the texts of refusals.
 
-#[path = "../../mayhap/tests/real/mod.rs"]
+#[path = "../../mayhap-formats/tests/real/mod.rs"]
 mod real;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -16,7 +16,8 @@ use tempfile::TempDir;
 
 /// A file that a real RedisBloom saved: `bloom3`, `fixed` and `cuckoo`.
 fn redisbloom_file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors/redisbloom_rdb/redisbloom.rdb")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../mayhap-formats/tests/vectors/redisbloom_rdb/redisbloom.rdb")
 }
 
 fn start(folder: &Path, load: Option<PathBuf>) -> Result<Running, StartError> {

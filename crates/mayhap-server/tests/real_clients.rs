@@ -6,7 +6,7 @@
 //!
 //! No Java client is tested because Debian has none.
 
-#[path = "../../mayhap/tests/real/mod.rs"]
+#[path = "../../mayhap-formats/tests/real/mod.rs"]
 mod real;
 
 use std::env;

@@ -1,6 +1,6 @@
 //! TLS on a real server, with certificates made for each test. redis-cli and redis-py use it as well.
 
-#[path = "../../mayhap/tests/real/mod.rs"]
+#[path = "../../mayhap-formats/tests/real/mod.rs"]
 mod real;
 
 use std::fs;

@@ -47,3 +47,16 @@ pub use binomial::{band_with_model_error, binomial_band};
 pub use items::{Shape, member, member_u64, non_member, non_member_u64};
 pub use rebuilt::{Built, Rebuilt};
 pub use subject::{Inserted, Subject};
+
+/// Runs the code blocks of the README and the guide as tests: they use several crates, so no published one has them.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/guide.md")]
+    struct Guide;
+    #[doc = include_str!("../../../docs/filters.md")]
+    struct Filters;
+    #[doc = include_str!("../../../docs/formats.md")]
+    struct Formats;
+}

@@ -70,7 +70,6 @@ pub(crate) fn hash_one_chunk_behind<const N: usize, H: Hashed, P: Copy + Default
             let scheme = HashScheme::Keyed { key };
             one_chunk_behind::<N, _, _>(items, |item| start(item.hashed(&scheme)), finish);
         }
-        #[cfg(feature = "formats")]
         HashScheme::Foreign(_) => {
             one_chunk_behind::<N, _, _>(items, |item| start(item.hashed(scheme)), finish);
         }

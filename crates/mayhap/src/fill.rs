@@ -226,7 +226,6 @@ impl Filter {
             Self::DualBloom(dual) => dual.fill_by(sampling),
             Self::Window(window) => window.fill_by(sampling),
             Self::Bitmap(bitmap) => bitmap.fill_by(sampling),
-            #[cfg(feature = "formats")]
             Self::WideBloom(wide) => wide.fill_by(sampling),
             Self::CountingBloom(filter) => Fill::counted(filter.fill().min(1.0), filter.expected_fpr()),
             Self::Cuckoo(filter) => Fill::counted(filter.fill(), filter.expected_fpr()),

@@ -11,7 +11,6 @@ use crate::{
     DualBloom, FingerprintSet, Gcs, GrowableCuckoo, Growing, Quotient, Ribbon, ScalableBloom, ScalableCuckoo,
     Window, Xor8, Xor16, Xor32,
 };
-#[cfg(feature = "formats")]
 use crate::{WideBloom, wide};
 
 /// A filter of any kind, as read from a file or received from a peer.
@@ -80,7 +79,6 @@ pub enum Filter {
     /// An unknown number of items, one table.
     Growing(Growing),
     /// The classic, of a program whose items have no hash of 128 bits. Its kind is [`Kind::Bloom`], too.
-    #[cfg(feature = "formats")]
     WideBloom(WideBloom),
     /// RedisBloom's cuckoo filter, which grows table by table.
     ScalableCuckoo(ScalableCuckoo),
@@ -119,7 +117,6 @@ macro_rules! each {
             Filter::Gcs($filter) => $value,
             Filter::Window($filter) => $value,
             Filter::Growing($filter) => $value,
-            #[cfg(feature = "formats")]
             Filter::WideBloom($wide) => $itself,
             Filter::ScalableCuckoo($filter) => $value,
             Filter::Fingerprints($filter) => $value,
@@ -148,7 +145,6 @@ impl Filter {
             Self::Gcs(_) => Kind::Gcs,
             Self::Window(_) => Kind::Window,
             Self::Growing(_) => Kind::Growing,
-            #[cfg(feature = "formats")]
             Self::WideBloom(_) => Kind::Bloom,
             Self::ScalableCuckoo(_) => Kind::ScalableCuckoo,
             Self::Fingerprints(_) => Kind::Fingerprints,
@@ -166,16 +162,13 @@ impl Filter {
     /// hash the bytes of an item as they are.
     #[must_use]
     pub fn items(&self) -> Option<ItemEncoding> {
-        #[cfg(feature = "formats")]
-        return match self {
+        match self {
             Self::WideBloom(filter) => Some(filter.items()),
             filter => match filter.scheme()? {
                 HashScheme::Foreign(foreign) => Some(foreign.items()),
                 _ => None,
             },
-        };
-        #[cfg(not(feature = "formats"))]
-        None
+        }
     }
 
     fn check_form<I: Item + ?Sized>(&self, item: &I) -> Result<(), InsertError> {
@@ -244,7 +237,6 @@ impl Filter {
             Self::ScalableCuckoo(filter) => filter.insert(item),
             Self::Fingerprints(filter) => filter.insert(item),
             Self::Window(filter) => Ok(filter.insert(item)),
-            #[cfg(feature = "formats")]
             Self::WideBloom(filter) => Ok(filter.insert(item)),
             Self::Xor8(_)
             | Self::Xor16(_)
@@ -311,7 +303,6 @@ impl Filter {
             Self::ScalableCuckoo(filter) => filter.insert_batch(items),
             Self::Fingerprints(filter) => filter.insert_batch(items),
             Self::Window(filter) => Ok(filter.insert_batch(items)),
-            #[cfg(feature = "formats")]
             Self::WideBloom(filter) => Ok(filter.insert_batch(items)),
             Self::Xor8(_)
             | Self::Xor16(_)
@@ -436,7 +427,6 @@ impl Filter {
             Self::Gcs(filter) => Self::Gcs(filter.try_clone()?),
             Self::Window(filter) => Self::Window(filter.try_clone()?),
             Self::Growing(filter) => Self::Growing(filter.try_clone()?),
-            #[cfg(feature = "formats")]
             Self::WideBloom(filter) => Self::WideBloom(filter.try_clone()?),
             Self::ScalableCuckoo(filter) => Self::ScalableCuckoo(filter.try_clone()?),
             Self::Fingerprints(filter) => Self::Fingerprints(filter.try_clone()?),
@@ -463,13 +453,10 @@ impl Filter {
             (Self::Quotient(ours), Self::Quotient(theirs)) => ours.union(theirs),
             (Self::Gcs(ours), Self::Gcs(theirs)) => ours.union(theirs),
             (Self::Fingerprints(ours), Self::Fingerprints(theirs)) => ours.union(theirs),
-            #[cfg(feature = "formats")]
             (Self::WideBloom(ours), Self::WideBloom(theirs)) => ours.union(theirs),
-            #[cfg(feature = "formats")]
             (Self::WideBloom(wide), Self::Bloom(plain)) => {
                 Err(MergeError::HashDiffers { ours: wide.hashing(), theirs: format!("{:?}", plain.scheme()) })
             }
-            #[cfg(feature = "formats")]
             (Self::Bloom(plain), Self::WideBloom(wide)) => {
                 Err(MergeError::HashDiffers { ours: format!("{:?}", plain.scheme()), theirs: wide.hashing() })
             }
@@ -563,7 +550,6 @@ impl Storable for Filter {
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
         Ok(match header.kind {
             Kind::Bitmap => Self::Bitmap(Bitmap::restore(header, body)?),
-            #[cfg(feature = "formats")]
             Kind::Bloom if header.placement >= wide::FIRST_NUMBER => {
                 Self::WideBloom(WideBloom::restore(header, body)?)
             }
@@ -593,59 +579,5 @@ impl Storable for Filter {
                 _ => Self::BinaryFuse32(BinaryFuse32::restore(header, body)?),
             },
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::advise::{Deletes, ItemShape, Needs, Structure};
-
-    /// The methods that only [`Filter`] has behave the same for every kind.
-    #[test]
-    fn hashes_copies_counts_and_clearing_work_for_every_kind() {
-        let needs = Needs::new(1_000, 0.01)
-            .of(ItemShape::IntegerRange { low: 0, high: 9_999 })
-            .deleting(Deletes::UpTo(100));
-        let mut made = 0;
-        for structure in Structure::all() {
-            let Ok(mut filter) = structure.create(&needs, HashScheme::fast(3)) else { continue };
-            made += 1;
-            let scheme = filter.scheme().copied();
-            for item in 0..500_u64 {
-                let new = match scheme {
-                    Some(scheme) => filter.insert_hash(scheme.hash(&item)),
-                    None => filter.insert(&item),
-                };
-                assert!(new.is_ok(), "{structure}");
-            }
-            let copy = filter.try_clone().unwrap();
-            assert_eq!(copy.encode(), filter.encode(), "{structure}");
-            if let Some(scheme) = scheme {
-                let hashes: Vec<ItemHash> = (0..2_000_u64).map(|item| scheme.hash(&item)).collect();
-                let (mut by_hash, mut by_item) = (Answers::new(), Answers::new());
-                filter.may_contain_hash_batch(&hashes, &mut by_hash);
-                filter.may_contain_batch(&(0..2_000_u64).collect::<Vec<_>>(), &mut by_item);
-                assert_eq!(by_hash, by_item, "{structure}");
-                assert!(by_hash.maybe_count() >= 500);
-            }
-            if let Some(count) = filter.count(&7_u64) {
-                assert!(count >= 1, "{structure}");
-                assert!(filter.remove(&7_u64).unwrap());
-                assert!(filter.count(&7_u64) < Some(count), "{structure}");
-            }
-            assert!(filter.clear() && filter.inserted() == 0, "{structure}");
-            assert!((0..500_u64).all(|item| !filter.may_contain(&item)), "{structure}");
-            assert!((0..500_u64).all(|item| copy.may_contain(&item)), "{structure}");
-        }
-        assert!(made >= 12, "{made}");
-        let fixed = Structure::Ribbon.build_hashes(
-            (0..100_u64).map(ItemHash::from_unmixed),
-            0.01,
-            HashScheme::fast(0),
-            &crate::BuildOptions::default(),
-        );
-        let mut fixed = fixed.unwrap();
-        assert!(!fixed.clear() && fixed.inserted() == 100 && fixed.count(&1_u64).is_none());
     }
 }

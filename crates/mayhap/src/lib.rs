@@ -36,19 +36,18 @@
 //! already hashed. *Batch* methods overlap their memory loads. There are two exceptions: an [`AtomicScalableBloom`] has
 //! only the `_hash` methods, and a [`Bitmap`] takes numbers through `set` and `get` and hashes nothing.
 //!
-//! Sizes are computed and checked before memory is allocated (`BloomShape` and its siblings). [`advise`] picks a kind,
-//! [`sizing`] has the formulas, `file` saves and opens filters, [`codec`] encodes them as bytes.
+//! Sizes are computed and checked before memory is allocated (`BloomShape` and its siblings). [`sizing`] has the formulas, `file`
+//! saves and opens filters, [`codec`] encodes them as bytes. The crate `mayhap-advise` picks a kind for your needs.
 //!
-//! Filters of other programs (Guava, Redisson, RedisBloom, Parquet, Spark and more) are read as these kinds, and most of
-//! them are written back: [`codec`] lists them, `codec::format` has them all by name.
+//! The crate `mayhap-formats` reads filters of other programs (Guava, Redisson, RedisBloom, Parquet, Spark and more) as these
+//! kinds, and writes most of them back.
 //!
 //! [`explain`] shows which bits or slots a lookup reads for one item, and why it gives its answer.
 //!
-//! Features: `file` (on by default) for files and memory maps, `formats` (on by default) for the filters of other
-//! programs, `named-hashes` for their hash functions by name; `formats` enables it.
+//! Features: `file` (on by default) for files and memory maps, `named-hashes` for the hash functions of other systems that come from
+//! other crates, and all of them by name. Filters of Redisson, rbloom and pybloom_live need it.
 #![deny(unsafe_code)]
 
-pub mod advise;
 mod answers;
 mod batch;
 mod binary_fuse;
@@ -71,12 +70,15 @@ mod fingerprints;
 mod gcs;
 mod growing;
 pub mod hash;
+#[doc(hidden)]
+pub mod internals;
 mod item;
 mod kind;
 mod probe;
 mod quotient;
 mod ribbon;
 mod run_table;
+pub mod say;
 mod scalable;
 mod scalable_cuckoo;
 mod shared;
@@ -85,7 +87,6 @@ pub mod sizing;
 mod statics;
 mod store;
 mod together;
-#[cfg(feature = "formats")]
 mod wide;
 mod window;
 mod xor;
@@ -106,9 +107,7 @@ pub use filter::Filter;
 pub use fingerprints::FingerprintSet;
 pub use gcs::{Gcs, GcsBuilder, GcsShape, GcsValues};
 pub use growing::{Growing, GrowingShape};
-#[cfg(feature = "formats")]
-pub use hash::{ForeignHash, ForeignScheme};
-pub use hash::{HashScheme, ItemHash, SecretKey, WellMixed};
+pub use hash::{ForeignHash, ForeignScheme, HashScheme, ItemHash, SecretKey, WellMixed};
 pub use item::{EncodedItem, EncodingError, Item, ItemEncoding, ItemValue, UnknownEncoding};
 pub use kind::Kind;
 pub use probe::BloomPlacement;
@@ -119,12 +118,11 @@ pub use scalable_cuckoo::{ScalableCuckoo, ScalableCuckooShape};
 pub use shared::{AtomicBlockedBloom, AtomicBloom, Shared};
 pub use statics::{BuildOptions, Fingerprint};
 pub use store::{Relocate, give_memory_back, relocate_box, take_all_from_heap};
-#[cfg(feature = "formats")]
 pub use wide::{WideBloom, WidePlacement};
 pub use window::{Generation, Pace, Window, WindowShape};
 pub use xor::{Xor, Xor8, Xor16, Xor32, XorShape};
 
-/// Runs the code of this crate's README as tests. `mayhap-pages` runs that of the other pages.
+/// Runs the code of this crate's README as tests. `mayhap-testkit` runs that of the other pages.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,11 +1,11 @@
 //! Damaged and forged bytes: an error or the right answers; never a panic, never memory out of proportion.
 
-use mayhap::codec::bits_and_blooms;
+use mayhap::internals::{self, scalable::Plan};
 use mayhap::{
     Answers, BinaryFuse8, BinaryFuse32, Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom,
-    BuildOptions, CountingBloom, Cuckoo, CuckooShape, DLeft, DecodeError, DualBloom, FingerprintSet, Gcs,
-    GrowableCuckoo, Growing, HashScheme, ItemEncoding, Quotient, Ribbon, ScalableBloom, ScalableCuckoo,
-    WideBloom, Window, Xor16,
+    BuildOptions, CountingBloom, Cuckoo, CuckooShape, DLeft, DecodeError, DualBloom, FingerprintSet,
+    ForeignHash, Gcs, GrowableCuckoo, Growing, HashScheme, ItemEncoding, Quotient, Ribbon, ScalableBloom,
+    ScalableCuckoo, WideBloom, WidePlacement, Window, Xor16,
 };
 use mayhap_testkit::alloc_meter::AllocMeter;
 use mayhap_testkit::corrupt::Corruptor;
@@ -58,7 +58,8 @@ const MEMBERS: u64 = 100;
 fn specimens() -> Vec<Specimen> {
     let mut bloom = Bloom::for_capacity(MEMBERS, 0.01, 7).unwrap();
     let mut keyed = Bloom::for_capacity(MEMBERS, 0.01, HashScheme::keyed_random().unwrap()).unwrap();
-    let mut wide = bits_and_blooms::create(MEMBERS, 0.01, ItemEncoding::Bytes).unwrap();
+    let wide = internals::bloom::from_parts(959, 7, MEMBERS, 0.01).unwrap();
+    let mut wide = internals::wide::placed(wide, WidePlacement::BitsAndBlooms, ItemEncoding::Bytes).unwrap();
     let mut split = BlockedBloom::for_capacity(MEMBERS, 0.01, 7).unwrap();
     let line = BlockedShape::with_layout(BlockedLayout::Line512, MEMBERS, 1e-4).unwrap();
     let mut line = BlockedBloom::with_shape(line, 7).unwrap();
@@ -96,10 +97,10 @@ fn specimens() -> Vec<Specimen> {
         tables.insert(&item).unwrap();
         bitmap.set(item * 3).unwrap();
     }
-    #[cfg(feature = "formats")]
     let redis_bloom = {
-        use mayhap::codec::redis_bloom;
-        let mut filter = redis_bloom::create(20, 0.01, redis_bloom::Scaling::By(2)).unwrap();
+        let shape = internals::scalable::of_redis_bloom(Plan::RedisBloom, 20, 0.01, 2, 0.5).unwrap();
+        let scheme = internals::foreign_scheme(ForeignHash::RedisBloom, ItemEncoding::Bytes);
+        let mut filter = ScalableBloom::with_shape(shape, scheme).unwrap();
         (0..MEMBERS).for_each(|item| {
             filter.insert(&item).unwrap();
         });
@@ -228,7 +229,6 @@ fn specimens() -> Vec<Specimen> {
                 ScalableCuckoo::decode(&filter.encode()).map(drop)
             },
         },
-        #[cfg(feature = "formats")]
         Specimen {
             name: "scalable of RedisBloom's",
             bytes: redis_bloom.encode(),
@@ -236,14 +236,9 @@ fn specimens() -> Vec<Specimen> {
                 ScalableBloom::decode(bytes).map(|filter| (0..MEMBERS).all(|item| filter.may_contain(&item)))
             },
             exercise: |bytes| {
-                use mayhap::codec::redis_bloom;
                 let mut filter = ScalableBloom::decode(bytes)?;
                 filter.limit_memory(Some(1 << 12));
                 let _ = (filter.insert("a"), filter.may_contain("a"), filter.expected_fpr());
-                let mut dump = Vec::new();
-                if redis_bloom::write(&filter, &mut dump).is_ok() {
-                    redis_bloom::read(&dump)?;
-                }
                 ScalableBloom::decode(&filter.encode()).map(drop)
             },
         },

@@ -1,6 +1,6 @@
 //! Every named hash function gives the values of the program that defined it.
 //!
-//! `vectors/hashes/hashes.jsonl` holds 103 inputs and, for each, 43 values made by the reference
+//! `mayhap-formats/tests/vectors/hashes/hashes.jsonl` holds 103 inputs and, for each, 43 values made by the reference
 //! implementations. Hashes are hex, most significant digit first; several words are a list in the reference's
 //! order, which is the order of `Digest`.
 #![cfg(feature = "named-hashes")]
@@ -11,10 +11,10 @@ use std::mem::discriminant;
 use mayhap::hash::named::{NamedHash, ParseNamedHashError, leveldb};
 use serde_json::{Map, Value};
 
-const HASHES: &str = include_str!("vectors/hashes/hashes.jsonl");
-const CASSANDRA: &str = include_str!("vectors/cassandra/murmur3_variant.jsonl");
-const ROCKSDB: &str = include_str!("vectors/leveldb_rocksdb/rocksdb_hashes.jsonl");
-const LEVELDB: &str = include_str!("vectors/leveldb_rocksdb/leveldb.jsonl");
+const HASHES: &str = include_str!("../../mayhap-formats/tests/vectors/hashes/hashes.jsonl");
+const CASSANDRA: &str = include_str!("../../mayhap-formats/tests/vectors/cassandra/murmur3_variant.jsonl");
+const ROCKSDB: &str = include_str!("../../mayhap-formats/tests/vectors/leveldb_rocksdb/rocksdb_hashes.jsonl");
+const LEVELDB: &str = include_str!("../../mayhap-formats/tests/vectors/leveldb_rocksdb/leveldb.jsonl");
 
 const SIP_KEY: [u64; 2] = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
 const HIGHWAY_KEY: [u64; 4] =

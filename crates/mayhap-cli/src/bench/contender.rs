@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use mayhap::advise::{CreateError, Needs, Structure};
 use mayhap::{Answers, BuildOptions, Filter, HashScheme, InsertError};
+use mayhap_advise::{CreateError, Needs, Structure};
 
 use super::sample::{Arena, number};
 use crate::item_form::LineItem;

@@ -100,7 +100,7 @@ pub(super) fn write(out: &mut dyn Write, report: &BenchReport<'_>) -> Result<(),
             lookup_ratio: measured.lookup.mean() / least_lookup,
         }
     };
-    let left_out = |(structure, why): &(mayhap::advise::Structure, String)| LeftOut {
+    let left_out = |(structure, why): &(mayhap_advise::Structure, String)| LeftOut {
         kind: name_of(*structure),
         why: why.clone(),
     };

@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
-use mayhap::advise::{Needs, Price, Structure};
 use mayhap::{Answers, HashScheme};
+use mayhap_advise::{Needs, Price, Structure};
 
 use super::clock::{all_threads, median, per_item, this_thread};
 use super::contender::{CannotBuild, Contender, build, line_item};

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use mayhap::HashScheme;
-use mayhap::advise::{ItemShape, say};
+use mayhap::{HashScheme, say};
+use mayhap_advise::ItemShape;
 
 use crate::error::CliError;
 use crate::hashed_already::HashedAlready;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use mayhap::advise::say;
+use mayhap::say;
 
 use super::measure::Measured;
 use super::sample::SampleOrigin;

@@ -1,9 +1,7 @@
 //! Which filter is built, and for which rate: the kind from `--kind`, or the best of mayhap's filters by the advice.
 
-use mayhap::Kind;
-use mayhap::advise::{
-    Advice, ItemShape, Misfit, Needs, NeedsError, Price, Structure, advise, price_list, say,
-};
+use mayhap::{Kind, say};
+use mayhap_advise::{Advice, ItemShape, Misfit, Needs, NeedsError, Price, Structure, advise, price_list};
 
 use crate::error::CliError;
 use crate::kind_name::{self, KindName};

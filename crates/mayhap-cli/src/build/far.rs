@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use mayhap::advise::say;
-use mayhap::codec::format::Format;
+use mayhap::say;
+use mayhap_formats::Format;
 use mayhap_remote::{Backend, Build as Generation, BuildOptions, FilterPlan, RemoteError, ShardedFilter};
 use serde::Serialize;
 

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use mayhap::codec::format::{Format, RebuildError};
 use mayhap::{Filter, InsertError, Item, ItemEncoding, ItemHash, ItemValue};
+use mayhap_formats::{Format, RebuildError};
 
 use super::estimate::DistinctEstimate;
 use super::kept::RecordBatches;

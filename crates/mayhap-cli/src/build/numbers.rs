@@ -1,6 +1,7 @@
 //! Builds a bitmap from numbers whose range is not known beforehand.
 
-use mayhap::advise::{ItemShape, Structure, say};
+use mayhap::say;
+use mayhap_advise::{ItemShape, Structure};
 
 use super::choice::Choice;
 use super::{Built, Work};

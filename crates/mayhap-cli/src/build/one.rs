@@ -16,9 +16,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mayhap::advise::Structure;
-use mayhap::codec::format::Format;
 use mayhap::{HashScheme, ItemHash};
+use mayhap_advise::Structure;
+use mayhap_formats::Format;
 use mayhap_remote::redis::{self, Cmd, Value};
 
 use super::choice::{Choice, choose};
@@ -235,7 +235,7 @@ impl Work<'_> {
             None => self.count_items("a filter on a server", "")?.max(1).min(possible.unwrap_or(u64::MAX)),
         };
         if way == Way::Insert {
-            let needs = mayhap::advise::Needs::new(items, asked.fpr.unwrap_or(DEFAULT_RATE));
+            let needs = mayhap_advise::Needs::new(items, asked.fpr.unwrap_or(DEFAULT_RATE));
             return Ok(Choice { structure: Structure::ScalableBloom, needs, why: None });
         }
         let mut needs = args.needs(items)?;
@@ -304,7 +304,7 @@ fn words(choice: &Choice, seed: Option<u64>) -> Vec<String> {
         words.push(name.to_owned());
         words.extend_from_slice(values);
     };
-    if let (Structure::Bitmap, mayhap::advise::ItemShape::IntegerRange { low, high }) =
+    if let (Structure::Bitmap, mayhap_advise::ItemShape::IntegerRange { low, high }) =
         (choice.structure, needs.item)
     {
         say("RANGE", &[low.to_string(), high.to_string()]);
@@ -315,7 +315,7 @@ fn words(choice: &Choice, seed: Option<u64>) -> Vec<String> {
     match choice.structure {
         Structure::DualBloom => {
             let removals = match needs.deletes {
-                mayhap::advise::Deletes::UpTo(removals) => removals,
+                mayhap_advise::Deletes::UpTo(removals) => removals,
                 _ => (needs.items / 10).max(1),
             };
             say("DELETES", &[removals.to_string()]);
@@ -354,7 +354,7 @@ struct Seen {
 
 impl Seen {
     fn new(limit_bytes: u64) -> Result<Self, CliError> {
-        let scheme = HashScheme::keyed_random().map_err(mayhap::advise::CreateError::from)?;
+        let scheme = HashScheme::keyed_random().map_err(mayhap_advise::CreateError::from)?;
         Ok(Self { hashes: HashSet::new(), scheme, limit_bytes })
     }
 

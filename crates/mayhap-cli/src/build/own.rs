@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use mayhap::advise::{CreateError, Growth, Structure, say};
-use mayhap::codec::format::Format;
+use mayhap::say;
 use mayhap::{BuildOptions, Filter, HashScheme, InsertError, ItemHash};
+use mayhap_advise::{CreateError, Growth, Structure};
+use mayhap_formats::Format;
 
 use super::choice::{self, Choice, choose};
 use super::distinct::Distinct;

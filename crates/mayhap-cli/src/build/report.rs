@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use mayhap::Filter;
-use mayhap::advise::say;
+use mayhap::{Filter, say};
 use serde::Serialize;
 
 use super::Built;

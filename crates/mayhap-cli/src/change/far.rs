@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use mayhap::advise::say;
+use mayhap::say;
 use mayhap_remote::{Inserted, RemoteError};
 use serde::Serialize;
 

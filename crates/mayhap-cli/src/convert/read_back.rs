@@ -1,10 +1,8 @@
 //! Reads the output back before it is put in place, and compares it with the input.
 
-use mayhap::codec::block_filter;
-use mayhap::codec::cassandra::BitOrder;
-use mayhap::codec::format::{Format, ReadOptions};
-use mayhap::codec::redisson;
 use mayhap::{Answers, Filter, ForeignHash, HashScheme, ItemEncoding};
+use mayhap_formats::cassandra::BitOrder;
+use mayhap_formats::{Format, ReadOptions, block_filter, redisson};
 
 use crate::filter_file;
 use crate::item_form::ItemForm;

@@ -1,8 +1,7 @@
 //! How a kind of filter works, in a few sentences, with the numbers of this filter.
 
-use mayhap::advise::say;
 use mayhap::explain::{Explanation, Lookup};
-use mayhap::{Filter, Kind};
+use mayhap::{Filter, Kind, say};
 
 /// Explains the kind, so that a reader can follow the steps.
 pub(super) fn how_it_works(filter: &Filter, explanation: &Explanation) -> String {

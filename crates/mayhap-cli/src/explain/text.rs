@@ -2,12 +2,11 @@
 
 use std::io::{self, Write};
 
-use mayhap::Filter;
-use mayhap::advise::say;
 use mayhap::explain::{
     BitLookup, BlockLookup, BucketLookup, CounterLookup, Lookup, NumberLookup, RowLookup, RunLookup,
     SlotLookup, ValueLookup,
 };
+use mayhap::{Filter, say};
 
 use super::how_it_works::{how_it_works, plural};
 use super::{Explained, Subject, shown};

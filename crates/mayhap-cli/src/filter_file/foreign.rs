@@ -4,10 +4,9 @@ use std::path::Path;
 
 use clap::Args;
 use mayhap::ItemEncoding;
-use mayhap::codec::block_filter::{self, Parameters};
-use mayhap::codec::cassandra::BitOrder;
-use mayhap::codec::format::{Argument, Format, ReadError, ReadOptions};
-use mayhap::codec::{pybloom_live, redisson};
+use mayhap_formats::block_filter::{self, Parameters};
+use mayhap_formats::cassandra::BitOrder;
+use mayhap_formats::{Argument, Format, ReadError, ReadOptions, pybloom_live, redisson};
 
 use crate::error::CliError;
 use crate::whole_file;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use mayhap::codec::redis_rdb::{EntryValue, FileReader, RdbFileError};
+use mayhap_formats::redis_rdb::{EntryValue, FileReader, RdbFileError};
 
 /// The first bytes of RDB files.
 const BEGINNINGS: [&[u8; 6]; 2] = [b"REDIS0", b"VALKEY"];

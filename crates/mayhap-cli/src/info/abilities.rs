@@ -1,7 +1,7 @@
 //! The operations a filter supports besides lookups.
 
 use mayhap::Filter;
-use mayhap::codec::block_filter;
+use mayhap_formats::block_filter;
 use serde::Serialize;
 
 /// The operations a filter supports.

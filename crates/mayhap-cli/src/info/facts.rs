@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use mayhap::advise::say;
-use mayhap::{BlockedPlacement, BloomPlacement, Filter, HashScheme, figures};
+use mayhap::{BlockedPlacement, BloomPlacement, Filter, HashScheme, figures, say};
 use serde::Serialize;
 
 use super::abilities::Abilities;

@@ -1,6 +1,6 @@
 //! The lines that `mayhap info` prints for a filter in a file and for one in a server: the same words for the same figures.
 
-use mayhap::advise::say;
+use mayhap::say;
 
 /// Where a filter is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use mayhap::codec::parquet::ParquetFilters;
+use mayhap_formats::parquet::ParquetFilters;
 use serde::Serialize;
 
 use crate::error::CliError;

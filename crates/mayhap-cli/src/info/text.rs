@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use mayhap::advise::say;
+use mayhap::say;
 
 use super::facts::{Facts, FilterPart};
 use super::parquet::ParquetColumns;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mayhap::advise::say;
+use mayhap::say;
 
 use super::item::{Found, Origin};
 use crate::error::CliError;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread;
 
-use mayhap::advise::say;
+use mayhap::say;
 
 use super::block::Block;
 use super::compression::Unpacked;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use mayhap::BlockedLayout;
-use mayhap::advise::{Advice, Needs, Price, Structure, build_line, mayhap_reserve, redis_reserve, rust_for};
+use mayhap_advise::{Advice, Needs, Price, Structure, build_line, mayhap_reserve, redis_reserve, rust_for};
 use serde::Serialize;
 
 use super::Solved;

@@ -12,7 +12,8 @@ mod restyle;
 use std::io;
 use std::path::Path;
 
-use mayhap::advise::{Advice, Needs, say};
+use mayhap::say;
+use mayhap_advise::{Advice, Needs};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 

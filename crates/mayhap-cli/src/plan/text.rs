@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use mayhap::advise::{
-    Advice, Cost, Misfit, Needs, NoReserve, Price, build_line, mayhap_reserve, redis_reserve, say,
+use mayhap::say;
+use mayhap_advise::{
+    Advice, Cost, Misfit, Needs, NoReserve, Price, build_line, mayhap_reserve, redis_reserve,
 };
 
 use super::{Solved, circumstances, title};

@@ -1,8 +1,9 @@
 //! Reads a filter from a server, piece by piece. Everything the server sends is checked before it is used.
 
-use mayhap::codec::redis_rdb::{self, RdbPayload, Value as Restored};
-use mayhap::codec::{self, redis_bloom, redis_cuckoo};
+use mayhap::codec;
 use mayhap::{DecodeError, Filter};
+use mayhap_formats::redis_rdb::{self, RdbPayload, Value as Restored};
+use mayhap_formats::{redis_bloom, redis_cuckoo};
 use redis::Value;
 
 use crate::error::CliError;

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use mayhap::codec::redisson;
 use mayhap::{Bloom, BloomPlacement, Filter, ForeignHash, HashScheme};
+use mayhap_formats::redisson;
 use mayhap_remote::RedissonFilter;
 use mayhap_remote::guava::{GuavaBitmap, GuavaImage};
 

@@ -5,8 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use mayhap::Filter;
-use mayhap::codec::format::Format;
-use mayhap::codec::{redis_bloom, redis_cuckoo};
+use mayhap_formats::{Format, redis_bloom, redis_cuckoo};
 
 use crate::error::CliError;
 use crate::remote::Family;
@@ -46,7 +45,7 @@ impl<'a> Pieces<'a> {
             total_bytes,
         };
         let refused =
-            |error: mayhap::codec::WriteError| CliError::Filter { name: name(), what: error.to_string() };
+            |error: mayhap_formats::WriteError| CliError::Filter { name: name(), what: error.to_string() };
         match (family, filter) {
             (Family::Bloom, Filter::ScalableBloom(filter)) => {
                 let bytes = redis_bloom::header(filter).map_err(refused)?.len() as u64;
@@ -108,7 +107,7 @@ impl<'a> Pieces<'a> {
 
 #[cfg(test)]
 mod tests {
-    use mayhap::codec::redis_bloom::{BloomLoader, Scaling};
+    use mayhap_formats::redis_bloom::{BloomLoader, Scaling};
 
     use super::*;
 

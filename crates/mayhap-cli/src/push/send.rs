@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::thread;
 
-use mayhap::advise::say;
-use mayhap::codec::format::Format;
-use mayhap::{Filter, Kind};
+use mayhap::{Filter, Kind, say};
+use mayhap_formats::Format;
 use redis::Value;
 
 use super::pieces::Pieces;

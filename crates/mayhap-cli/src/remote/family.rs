@@ -1,9 +1,8 @@
 //! The command families of filters in a server.
 
 use mayhap::Filter;
-use mayhap::codec::format::Format;
-use mayhap::codec::redis_rdb::OwnType;
-use mayhap::codec::{redis_bloom, redis_cuckoo};
+use mayhap_formats::redis_rdb::OwnType;
+use mayhap_formats::{Format, redis_bloom, redis_cuckoo};
 
 /// The commands for a filter in a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use mayhap::advise::say;
-use mayhap::codec::format::Format;
-use mayhap::figures;
+use mayhap::{figures, say};
 use mayhap_command::Health;
+use mayhap_formats::Format;
 use mayhap_remote::guava::GuavaBitmap;
 use mayhap_remote::redis::Value;
 use mayhap_remote::{RedissonFilter, ShardedFilter};

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use mayhap::HashScheme;
-use mayhap::advise::say;
+use mayhap::{HashScheme, say};
 
 use crate::error::CliError;
 use crate::hashed_already::HashedAlready;

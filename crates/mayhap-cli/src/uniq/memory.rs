@@ -1,7 +1,6 @@
 //! The lines seen before: fingerprints, which are shortened when the memory is used up, or a window.
 
-use mayhap::advise::say;
-use mayhap::{Answers, Filter, FingerprintSet, HashScheme, InsertError, ItemHash, Kind};
+use mayhap::{Answers, Filter, FingerprintSet, HashScheme, InsertError, ItemHash, Kind, say};
 
 use super::keep::WantedLines;
 use super::loss::Loss;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use mayhap::advise::say;
+use mayhap::say;
 use serde::Serialize;
 
 use super::Uniq;

@@ -2,8 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use mayhap::advise::say;
-use mayhap::{BuildError, ItemHash, Pace, Window, WindowShape};
+use mayhap::{BuildError, ItemHash, Pace, Window, WindowShape, say};
 
 use super::loss::Loss;
 use super::memory::{Judged, Settings};

@@ -1,7 +1,7 @@
 //! `BF.RESERVE`, `BF.INSERT`.
 
-use mayhap::codec::redis_bloom::{self, Scaling};
 use mayhap::{AtomicScalableBloom, BuildError};
+use mayhap_formats::redis_bloom::{self, Scaling};
 
 use super::items;
 use crate::args;

@@ -1,7 +1,7 @@
 //! `BF.SCANDUMP`, `BF.LOADCHUNK`.
 
 use mayhap::AtomicScalableBloom;
-use mayhap::codec::redis_bloom::{self, BloomLoader, LoadError, MAX_CHUNK_BYTES};
+use mayhap_formats::redis_bloom::{self, BloomLoader, LoadError, MAX_CHUNK_BYTES};
 
 use crate::args;
 use crate::context::Context;

@@ -1,7 +1,7 @@
 //! `BF.INFO`, `BF.CARD`, `BF.DEBUG`. They also work for a filter that is being loaded: its header has all the data they need.
 
 use mayhap::ScalableBloom;
-use mayhap::codec::redis_bloom;
+use mayhap_formats::redis_bloom;
 
 use crate::context::Context;
 use crate::number;

@@ -1,7 +1,7 @@
 //! `CF.RESERVE`, `CF.INSERT`, `CF.INSERTNX`.
 
-use mayhap::codec::redis_cuckoo;
 use mayhap::{BuildError, ScalableCuckooShape};
+use mayhap_formats::redis_cuckoo;
 
 use super::items::{self, Copies, Outcome};
 use crate::args;

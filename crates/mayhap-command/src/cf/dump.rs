@@ -1,6 +1,6 @@
 //! `CF.SCANDUMP`, `CF.LOADCHUNK`.
 
-use mayhap::codec::redis_cuckoo::{self, CuckooLoader, LoadError, MAX_CHUNK_BYTES};
+use mayhap_formats::redis_cuckoo::{self, CuckooLoader, LoadError, MAX_CHUNK_BYTES};
 
 use crate::args;
 use crate::context::Context;

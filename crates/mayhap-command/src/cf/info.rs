@@ -1,7 +1,7 @@
 //! `CF.INFO`, `CF.DEBUG`. They also work for a filter that is being loaded: its header has all the data they need.
 
 use mayhap::ScalableCuckoo;
-use mayhap::codec::redis_cuckoo;
+use mayhap_formats::redis_cuckoo;
 
 use crate::context::Context;
 use crate::refusal::Refusal;

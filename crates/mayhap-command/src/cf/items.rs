@@ -1,7 +1,7 @@
 //! `CF.ADD`, `CF.ADDNX`, `CF.EXISTS`, `CF.MEXISTS`, `CF.COUNT`, `CF.DEL`, `CF.COMPACT`.
 
-use mayhap::codec::redis_cuckoo;
 use mayhap::{BuildError, InsertError, ScalableCuckoo};
+use mayhap_formats::redis_cuckoo;
 
 use super::create;
 use crate::context::{AdmittedGrowth, Context};

@@ -1,7 +1,7 @@
 //! The names of kinds after `KIND`: those of the library and of the program, and short names.
 
 use mayhap::BlockedLayout;
-use mayhap::advise::Structure;
+use mayhap_advise::Structure;
 
 /// The kind that `KIND` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

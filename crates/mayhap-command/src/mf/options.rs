@@ -1,11 +1,11 @@
 //! Parses the words after `MF.RESERVE key` and `MF.BUILD key BEGIN` into a recipe.
 
-use mayhap::advise::{Deletes, GROWABLE_TO, Growth, ItemShape, Needs, Structure, advise, recommend, solve};
 use mayhap::{
     BinaryFuseShape, BlockedShape, BloomShape, CountingShape, CuckooShape, DLeftShape, DualShape,
     GrowableCuckooShape, GrowingShape, HashScheme, QuotientShape, ScalableCuckooShape, ScalableShape,
     SecretKey, WindowShape, XorShape,
 };
+use mayhap_advise::{Deletes, GROWABLE_TO, Growth, ItemShape, Needs, Structure, advise, recommend, solve};
 
 use super::kind::{self, KindName};
 use super::memo::{self, Memo};

@@ -1,7 +1,7 @@
 //! `MF.PLAN capacity fpr [option …]`, or with the options of `MF.RESERVE`: recommends a kind, with the reasons and the cost of every
 //! kind.
 
-use mayhap::advise::{Price, advise, mayhap_reserve};
+use mayhap_advise::{Price, advise, mayhap_reserve};
 
 use super::options::Options;
 use super::refused::MayhapRefusal;
@@ -36,7 +36,7 @@ pub(super) fn plan(
 fn price(price: &Price) -> Reply {
     let text = |text: &str| Reply::bulk(text);
     let misfits = price.misfits.iter().map(|misfit| Reply::bulk(misfit.to_string())).collect();
-    let cost = |of: fn(&mayhap::advise::Cost) -> Reply| price.cost.as_ref().map_or(Reply::Null, of);
+    let cost = |of: fn(&mayhap_advise::Cost) -> Reply| price.cost.as_ref().map_or(Reply::Null, of);
     Reply::Map(vec![
         (text("kind"), text(price.structure.name())),
         (text("suits"), Reply::Boolean(price.suits())),

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use mayhap::advise::NeedsError;
 use mayhap::{BuildError, DecodeError, InsertError, Kind, MergeError, RemoveError};
+use mayhap_advise::NeedsError;
 
 use crate::refusal::Refusal;
 

@@ -1,7 +1,7 @@
 //! Growth that takes less memory than RedisBloom's: `bf-growth compact`, `TIGHTENING`, and `cf-eviction thorough`.
 
-use mayhap::codec::redis_bloom;
 use mayhap_command::{Reply, Value};
+use mayhap_formats::redis_bloom;
 use mayhap_testkit::binomial_band;
 
 use crate::keyspace::Keyspace;

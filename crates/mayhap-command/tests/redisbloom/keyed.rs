@@ -1,9 +1,9 @@
 //! `bf-hash keyed` and `cf-hash keyed`: new filters have a secret key. Everything but what RedisBloom would have to read is as before.
 
-use mayhap::codec::{redis_bloom, redis_cuckoo};
 use mayhap::{HashScheme, SecretKey};
 use mayhap_command::stored::Form;
 use mayhap_command::{Reply, Value, payload};
+use mayhap_formats::{redis_bloom, redis_cuckoo};
 
 use crate::keyspace::Keyspace;
 
@@ -185,7 +185,7 @@ fn payloads_snapshots_and_copies_keep_the_key() {
 /// A payload says what it is by its type: a plain filter is no keyed one, nor the other way round, and one damaged anywhere is refused.
 #[test]
 fn payloads_that_are_not_of_their_type_are_refused() {
-    use mayhap::codec::redis_rdb::{OwnType, write_dump, write_mayhap_dump};
+    use mayhap_formats::redis_rdb::{OwnType, write_dump, write_mayhap_dump};
 
     let mut keyspace = keyed();
     keyspace.line("BF.MADD b a b c");

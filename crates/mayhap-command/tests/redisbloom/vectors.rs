@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use crate::keyspace::Keyspace;
 
 fn bytes(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors/redisbloom").join(name);
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap-formats/tests/vectors/redisbloom").join(name);
     std::fs::read(&path).unwrap_or_else(|cause| panic!("{}: {cause}", path.display()))
 }
 

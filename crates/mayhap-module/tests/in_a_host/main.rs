@@ -55,7 +55,8 @@ fn version(talk: &mut Talk) -> String {
 
 /// A file of the library's test data.
 fn vector(name: &str) -> Vec<u8> {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors/redisbloom").join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../mayhap-formats/tests/vectors/redisbloom")
+        .join(name);
     std::fs::read(&path).unwrap_or_else(|cause| panic!("{}: {cause}", path.display()))
 }

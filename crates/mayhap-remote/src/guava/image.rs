@@ -2,9 +2,9 @@
 
 use std::io;
 
-use mayhap::codec::WriteError;
-use mayhap::codec::guava::{self, Strategy};
 use mayhap::{Bloom, BloomPlacement, BuildError, HashScheme, Item, ItemEncoding};
+use mayhap_formats::WriteError;
+use mayhap_formats::guava::{self, Strategy};
 
 use super::GuavaShape;
 
@@ -122,7 +122,7 @@ impl io::Write for Words {
 
 #[cfg(test)]
 mod tests {
-    use mayhap::codec::guava::Rounding;
+    use mayhap_formats::guava::Rounding;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The shape of a bitmap with Guava's bit positions, and the positions of its items.
 
-use mayhap::codec::guava::{self, Positions, Rounding, Strategy};
 use mayhap::{BuildError, Item, ItemEncoding, ItemHash};
+use mayhap_formats::guava::{self, Positions, Rounding, Strategy};
 
 use crate::java_bitmap::LAST_BIT;
 

@@ -7,7 +7,7 @@ use mayhap::{Item, ItemValue};
 use serde_json::Value;
 
 fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap/tests/vectors").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap-formats/tests/vectors").join(name)
 }
 
 fn read(name: &str) -> Vec<u8> {

@@ -1,8 +1,8 @@
 //! Guava's bit positions by hand.
 
 use mayhap::ItemEncoding;
-use mayhap::codec::guava as codec;
 use mayhap::hash::named::murmur3;
+use mayhap_formats::guava as codec;
 use mayhap_remote::guava::{GuavaBitmap, GuavaImage, GuavaShape, Rounding, Strategy};
 use mayhap_remote::{Answer, Inserted, Link, RemoteError};
 use mayhap_testkit::host::{Talk, Wire};

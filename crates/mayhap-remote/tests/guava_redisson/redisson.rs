@@ -1,7 +1,7 @@
 //! Redisson's filters.
 
 use mayhap::ItemEncoding;
-use mayhap::codec::redisson::Config;
+use mayhap_formats::redisson::Config;
 use mayhap_remote::{Answer, Inserted, Link, RedissonFilter, RemoteError};
 use mayhap_testkit::host::{Talk, Wire};
 use serde_json::Value;
@@ -217,9 +217,9 @@ async fn a_config_that_changes_is_read_again() {
     assert!(ours.insert(&new).await.all_inserted());
     assert_eq!(third.may_contain(&new).await.count(Answer::Maybe), new.len());
     let expected = {
-        let mut filter = mayhap::codec::redisson::create(100, 0.01, ItemEncoding::Utf8).unwrap();
+        let mut filter = mayhap_formats::redisson::create(100, 0.01, ItemEncoding::Utf8).unwrap();
         filter.insert_batch(&new);
-        mayhap::codec::redisson::bitmap(&filter).unwrap()
+        mayhap_formats::redisson::bitmap(&filter).unwrap()
     };
     assert_eq!(bitmap(&mut talk, "seen"), expected, "no other bits");
 }

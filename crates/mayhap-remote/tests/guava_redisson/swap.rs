@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use mayhap::codec::redisson;
 use mayhap::{Bloom, ItemEncoding};
+use mayhap_formats::redisson;
 use mayhap_remote::guava::{GuavaBitmap, GuavaImage, GuavaShape, Rounding, Strategy};
 use mayhap_remote::{Answer, Link, LinkOptions, RedissonFilter, RemoteError};
 use mayhap_testkit::host::{Cluster, HostOptions, Wire};

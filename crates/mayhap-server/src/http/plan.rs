@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::Json;
-use mayhap::advise::{Deletes, Growth, Needs, Price, advise, build_line, mayhap_reserve, redis_reserve};
+use mayhap_advise::{Deletes, Growth, Needs, Price, advise, build_line, mayhap_reserve, redis_reserve};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

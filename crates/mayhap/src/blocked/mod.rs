@@ -133,7 +133,6 @@ impl BlockedBloom {
     /// from the fill.
     ///
     /// `words` has the length of the shape and is clear after its last block.
-    #[cfg(feature = "formats")]
     pub(crate) fn of_placed_blocks(
         shape: BlockedShape,
         scheme: HashScheme,
@@ -146,7 +145,6 @@ impl BlockedBloom {
     }
 
     /// Returns the words of all blocks, to write them in another program's format.
-    #[cfg(feature = "formats")]
     pub(crate) const fn words(&self) -> &Lines {
         &self.words
     }

@@ -1,7 +1,6 @@
 //! The numbered, frozen rules that choose an item's block and its bits in the block.
 
 use super::BlockedLayout;
-#[cfg(feature = "formats")]
 use crate::hash::ForeignHash;
 use crate::hash::HashScheme;
 
@@ -65,7 +64,6 @@ impl BlockedPlacement {
     pub(crate) fn suits(self, scheme: &HashScheme) -> bool {
         match (self, scheme) {
             (Self::Split | Self::Line, _) => true,
-            #[cfg(feature = "formats")]
             (rule, HashScheme::Foreign(foreign)) => {
                 let function = match rule {
                     Self::Parquet => ForeignHash::Parquet,

@@ -135,7 +135,6 @@ impl BlockedShape {
     /// Same as [`rocksdb_lines`](Self::rocksdb_lines), for a filter that does not record its capacity. The
     /// capacity becomes the number of items that sets half of the bits, for which this number of probes is
     /// best.
-    #[cfg(feature = "formats")]
     pub(crate) fn rocksdb_lines_of_unknown_capacity(blocks: u64, probes: u32) -> Result<Self, BuildError> {
         let bits = blocks.saturating_mul(LINE_BITS) as f64;
         let capacity = (bits * std::f64::consts::LN_2 / f64::from(probes.max(1))).round() as u64;
@@ -144,7 +143,6 @@ impl BlockedShape {
     }
 
     /// Returns the same shape with its expected rate at capacity as the promised rate.
-    #[cfg(feature = "formats")]
     pub(crate) fn promising_what_it_keeps(self) -> Self {
         Self { target_fpr: self.expected_fpr(self.capacity), ..self }
     }
@@ -152,7 +150,6 @@ impl BlockedShape {
     /// Returns a shape of `blocks` split blocks of another program. `meant_for` is its capacity and rate, if
     /// it recorded them; otherwise the capacity becomes the number of items that sets half of the bits. If
     /// the blocks cannot keep the rate, the promised rate becomes the one they can keep.
-    #[cfg(feature = "formats")]
     pub(crate) fn of_split_blocks(blocks: u64, meant_for: Option<(u64, f64)>) -> Result<Self, BuildError> {
         let (capacity, target_fpr) = meant_for.unwrap_or_else(|| {
             let half_clear =

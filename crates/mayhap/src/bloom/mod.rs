@@ -113,7 +113,6 @@ impl Bloom {
         bits: Lines,
     ) -> Self {
         let filter = Self { shape, scheme, placement, bits, inserted: 0 };
-        #[cfg(feature = "formats")]
         if placement != BloomPlacement::Mayhap {
             return Self {
                 inserted: counted::from_fill(shape.bits(), shape.probes(), filter.ones()),
@@ -129,19 +128,16 @@ impl Bloom {
     }
 
     /// Sets the number of insertions, for a program that counted them.
-    #[cfg(feature = "formats")]
     pub(crate) fn with_count(self, inserted: u64) -> Self {
         Self { inserted: inserted.min(codec::MAX_INSERTED), ..self }
     }
 
     /// Returns the bits, to write them in another program's format.
-    #[cfg(feature = "formats")]
     pub(crate) const fn bits(&self) -> &Lines {
         &self.bits
     }
 
     /// Returns the bits for another program's insertions. Those after the last one must stay clear.
-    #[cfg(feature = "formats")]
     pub(crate) const fn bits_mut(&mut self) -> &mut Lines {
         &mut self.bits
     }

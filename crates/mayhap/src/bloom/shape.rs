@@ -91,7 +91,6 @@ impl BloomShape {
     /// Returns a shape of `bits` bits and `probes` probes, for a filter of another program that does not
     /// record its capacity. The capacity becomes the number of items that sets half of the bits, for which
     /// this number of probes is best.
-    #[cfg(feature = "formats")]
     pub(crate) fn of_unknown_capacity(bits: u64, probes: u32) -> Result<Self, BuildError> {
         let capacity = (bits as f64 * std::f64::consts::LN_2 / f64::from(probes.max(1))).round();
         Self::from_parts(bits, probes, (capacity as u64).clamp(1, sizing::MAX_CAPACITY), 1.0).map(|shape| {

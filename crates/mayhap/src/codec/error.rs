@@ -52,6 +52,11 @@ pub enum DecodeError {
         /// The number in the header.
         got: u16,
     },
+    /// The filter hashes its items with a function that is compiled in only with the feature `named-hashes`.
+    NotCompiledIn {
+        /// The hash function.
+        function: &'static str,
+    },
     /// The header does not match its checksum: it is damaged.
     HeaderDamaged,
     /// The payload does not match its checksum: it is damaged.
@@ -133,11 +138,15 @@ impl fmt::Display for DecodeError {
                 write!(f, "expected a {expected} filter, got a {got} filter")
             }
             Self::UnknownPlacement { got } => {
-                write!(f, "placement scheme {got} is not known for this kind{}", built_without_formats())
+                write!(f, "placement scheme {got} is not known for this kind")
             }
             Self::UnknownHashScheme { got } => {
-                write!(f, "hash scheme {got} is not known for this kind{}", built_without_formats())
+                write!(f, "hash scheme {got} is not known for this kind")
             }
+            Self::NotCompiledIn { function } => write!(
+                f,
+                "the filter needs {function}, which this program was built without (mayhap's feature `named-hashes`)"
+            ),
             Self::HeaderDamaged => f.write_str("header is damaged: its checksum differs"),
             Self::PayloadDamaged => f.write_str("payload is damaged: its checksum differs"),
             Self::BadField { field, got } => write!(f, "header field {field} cannot be {got}"),
@@ -175,11 +184,6 @@ fn module_content(name: &str) -> Option<&'static str> {
         "CMSk-TYPE" => Some("count-min sketch"),
         _ => None,
     }
-}
-
-/// A hint appended to unknown schemes if the readers of other programs' formats were not compiled in.
-const fn built_without_formats() -> &'static str {
-    if cfg!(feature = "formats") { "" } else { "; filters of other programs need the feature `formats`" }
 }
 
 impl std::error::Error for DecodeError {

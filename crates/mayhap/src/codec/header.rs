@@ -8,8 +8,8 @@ use crate::kind::Kind;
 
 /// Bytes of a header. A multiple of a cache line, which aligns the payload after it.
 pub(crate) const HEADER_BYTES: usize = 192;
-/// The first byte cannot begin a text, and the line feed reveals a file whose line ends were converted.
-pub(crate) const MAGIC: [u8; 8] = *b"\x89mayhap\n";
+/// The first bytes of every `.mayhap` file. The first cannot begin a text, and the line feed reveals a file whose line ends were converted.
+pub const MAGIC: [u8; 8] = *b"\x89mayhap\n";
 /// The only version so far.
 pub(crate) const VERSION: u16 = 1;
 /// Numbers that a kind may use for its own parameters.
@@ -19,7 +19,6 @@ pub(crate) const PARAMETERS: usize = 8;
 pub(crate) const MAX_INSERTED: u64 = 1 << 62;
 
 /// Hash schemes from this number on belong to other programs.
-#[cfg(feature = "formats")]
 const FIRST_FOREIGN_SCHEME: u16 = 16;
 /// No hash scheme: the placement uses the item itself, by another program's rule.
 pub(crate) const SELF_HASHED: u16 = 15;
@@ -46,15 +45,10 @@ pub struct Header {
 
 impl Header {
     pub(crate) fn new(kind: Kind, placement: u16, scheme: Option<&HashScheme>) -> Self {
-        #[cfg_attr(
-            not(feature = "formats"),
-            expect(unused_mut, reason = "only foreign filters have an encoding")
-        )]
         let (mut secret, mut item_encoding) = ([0; 16], 0);
         match scheme {
             Some(HashScheme::Fast { seed }) => secret[..8].copy_from_slice(&seed.to_le_bytes()),
             Some(HashScheme::Keyed { key }) => secret = *key.expose(),
-            #[cfg(feature = "formats")]
             Some(HashScheme::Foreign(foreign)) => {
                 (secret, item_encoding) = (foreign.secret(), foreign.items().number());
             }
@@ -151,18 +145,20 @@ impl Header {
             }
             1 => Err(DecodeError::BadField { field: "seed", got: bad_byte(high) }),
             2 => Ok(HashScheme::keyed(SecretKey::new(self.secret))),
-            #[cfg(feature = "formats")]
             FIRST_FOREIGN_SCHEME.. => {
-                crate::hash::ForeignScheme::from_parts(self.hash_scheme, self.secret, self.items()?)
-                    .map(HashScheme::Foreign)
-                    .ok_or(DecodeError::UnknownHashScheme { got: self.hash_scheme })
+                let foreign =
+                    crate::hash::ForeignScheme::from_parts(self.hash_scheme, self.secret, self.items()?)
+                        .ok_or(DecodeError::UnknownHashScheme { got: self.hash_scheme })?;
+                if let Some(function) = foreign.function().is_not_compiled_in() {
+                    return Err(DecodeError::NotCompiledIn { function });
+                }
+                Ok(HashScheme::Foreign(foreign))
             }
             got => Err(DecodeError::UnknownHashScheme { got }),
         }
     }
 
     /// How the items of a foreign filter are encoded.
-    #[cfg(feature = "formats")]
     pub(crate) fn items(&self) -> Result<crate::item::ItemEncoding, DecodeError> {
         let got = u64::from(self.item_encoding);
         crate::item::ItemEncoding::from_number(self.item_encoding)
@@ -200,12 +196,6 @@ impl Header {
     }
 }
 
-/// Returns whether these bytes begin like a `.mayhap` file.
-#[cfg(feature = "formats")]
-pub(super) fn resembles(bytes: &[u8]) -> super::Resemblance {
-    if bytes.starts_with(&MAGIC) { super::Resemblance::Surely } else { super::Resemblance::No }
-}
-
 /// Returns the first byte that should have been zero.
 fn bad_byte(bytes: &[u8]) -> u64 {
     bytes.iter().copied().find(|&byte| byte != 0).unwrap_or_default().into()
@@ -226,6 +216,18 @@ mod tests {
         header.payload_checksum = 99;
         assert_eq!(Header::from_bytes(&header.to_bytes()), Ok(header.clone()));
         assert_eq!(header.scheme(), Ok(HashScheme::fast(77)));
+    }
+
+    #[test]
+    fn a_hash_function_that_is_not_compiled_in_is_named() {
+        let mut header = Header::new(Kind::Bloom, 4, None);
+        (header.hash_scheme, header.item_encoding) = (17, 1);
+        let function = "Redisson's HighwayHash";
+        if cfg!(feature = "named-hashes") {
+            assert_eq!(header.scheme().map(|scheme| scheme.number()), Ok(17));
+        } else {
+            assert_eq!(header.scheme(), Err(DecodeError::NotCompiledIn { function }));
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Filters as bytes: our own `.mayhap` format and the formats of other programs. `docs/format.md` draws every byte of ours.
+//! Filters as bytes: our own `.mayhap` format. `docs/format.md` draws every byte.
 //!
 //! ```text
 //! ┌────────────┬───────────────────────────────┐      ┌──────────┬────────┬────────┬───
@@ -7,103 +7,19 @@
 //! ```
 //!
 //! Decoding does not trust its input: every length is checked against the available bytes before anything is allocated.
-#![cfg_attr(
-    feature = "formats",
-    doc = r"
-# Other programs' formats
+//!
+//! The formats of other programs are in the crate `mayhap-formats`.
 
-[`Format`] has them all by name: what a file is, reading, writing, building anew. Each has a module of its own, with what only it has;
-`docs/formats.md` has a chapter on each. Most readers need to know how items were encoded, an [`ItemEncoding`](crate::ItemEncoding).
-
-| filters of | module | named | written |
-|---|---|---|---|
-| Guava | [`guava`] | `guava` | yes |
-| Redisson | [`redisson`] | `redisson` | yes |
-| RedisBloom, Bloom filters | [`redis_bloom`], [`redis_rdb`] | `redis-bloom`, `redis-dump` | yes |
-| RedisBloom, cuckoo filters | [`redis_cuckoo`], [`redis_rdb`] | `redis-cuckoo`, `redis-dump` | yes |
-| Parquet | [`parquet`] for files, [`sbbf`] for one filter | `parquet`, `sbbf` | `sbbf` only |
-| Spark | [`spark`] | `spark` | yes |
-| Apache DataSketches | [`datasketches`] | `datasketches` | yes |
-| DCSO | [`dcso`] | `dcso`, `dcso-gzip` | yes |
-| Go, bits-and-blooms | [`bits_and_blooms`] | `bits-and-blooms`, `bits-and-blooms-json` | yes |
-| C, Go and xorf, binary fuse and xor filters | [`fast_filter`] | `fuse-c`, `fuse-c-packed`, `fuse-go`, `fuse-xorf`, `fuse-xorf-json`, `xor-c` | yes |
-| Bitcoin | [`block_filter`], [`bip37`] | `bip158`, `bip37` | yes |
-| Python | [`pybloom_live`], [`pyprobables`], [`rbloom`] | `pybloom-live`, `pyprobables`, `rbloom` | no |
-| LevelDB, RocksDB | [`leveldb`], [`rocksdb`] | `leveldb`, `rocksdb` | yes |
-| Cassandra | [`cassandra`] | `cassandra` | yes |
-"
-)]
-
-#[cfg(feature = "formats")]
-mod compact_size;
-#[cfg(feature = "formats")]
-mod cursor;
 mod error;
-#[cfg(feature = "formats")]
-mod foreign;
 mod header;
 mod payload;
 mod pieces;
-#[cfg(feature = "formats")]
-mod redis_chunk;
-#[cfg(feature = "formats")]
-mod redis_loader;
 mod source;
-#[cfg(feature = "formats")]
-mod thrift;
 
-#[cfg(feature = "formats")]
-pub mod bip37;
-#[cfg(feature = "formats")]
-pub mod bits_and_blooms;
-#[cfg(feature = "formats")]
-pub mod block_filter;
-#[cfg(feature = "formats")]
-pub mod cassandra;
-#[cfg(feature = "formats")]
-pub mod datasketches;
-#[cfg(feature = "formats")]
-pub mod dcso;
-#[cfg(feature = "formats")]
-pub mod fast_filter;
-#[cfg(feature = "formats")]
-pub mod format;
-#[cfg(feature = "formats")]
-pub mod guava;
-#[cfg(feature = "formats")]
-pub mod leveldb;
-#[cfg(feature = "formats")]
-pub mod parquet;
-#[cfg(feature = "formats")]
-pub mod pybloom_live;
-#[cfg(feature = "formats")]
-pub mod pyprobables;
-#[cfg(feature = "formats")]
-pub mod rbloom;
-#[cfg(feature = "formats")]
-pub mod redis_bloom;
-#[cfg(feature = "formats")]
-pub mod redis_cuckoo;
-#[cfg(feature = "formats")]
-pub mod redis_rdb;
-#[cfg(feature = "formats")]
-pub mod redisson;
-#[cfg(feature = "formats")]
-pub mod rocksdb;
-#[cfg(feature = "formats")]
-pub mod sbbf;
-#[cfg(feature = "formats")]
-pub mod spark;
-
-#[cfg(feature = "formats")]
-pub(crate) use cursor::{Cursor, lines_of_lsb_first};
 pub use error::DecodeError;
-#[cfg(feature = "formats")]
-pub use foreign::{Resemblance, WriteError};
-#[cfg(feature = "formats")]
-pub use format::Format;
 #[doc(hidden)]
 pub use header::Header;
+pub use header::MAGIC;
 #[doc(hidden)]
 pub use payload::Payload;
 pub use pieces::{Pieces, seal};
@@ -111,18 +27,13 @@ pub use pieces::{Pieces, seal};
 pub use source::Body;
 
 use std::io::{self, Write};
-#[cfg(feature = "formats")]
-use std::sync::atomic::Ordering;
 
 use xxhash_rust::xxh3::Xxh3;
 
-#[cfg(feature = "formats")]
 pub(crate) use self::header::SELF_HASHED;
 pub(crate) use self::header::{HEADER_BYTES, MAX_INSERTED};
 pub(crate) use self::source::{Bytes, Source};
 use crate::kind::Kind;
-#[cfg(feature = "formats")]
-use crate::store::Lines;
 
 /// A filter that has an encoded form. Every kind of filter implements it; types outside this crate cannot.
 pub trait Storable: Sized + sealed::Sealed {
@@ -238,49 +149,6 @@ pub fn read<F: Storable>(reader: &mut dyn io::Read, bytes: u64, sealed: bool) ->
 pub(crate) fn decode_from<F: Storable>(source: &dyn Source) -> Result<F, DecodeError> {
     let body = Body::whole(source)?;
     body.restore()
-}
-
-/// Writes the first `count` words of `lines`, big-endian.
-#[cfg(feature = "formats")]
-pub(crate) fn write_words_be(lines: &Lines, count: u64, out: &mut dyn Write) -> io::Result<()> {
-    write_words(lines, count, u64::to_be_bytes, out)
-}
-
-/// Writes the first `count` words of `lines`, little-endian.
-#[cfg(feature = "formats")]
-pub(crate) fn write_words_le(lines: &Lines, count: u64, out: &mut dyn Write) -> io::Result<()> {
-    write_words(lines, count, u64::to_le_bytes, out)
-}
-
-#[cfg(feature = "formats")]
-fn write_words(
-    lines: &Lines,
-    count: u64,
-    bytes: impl Fn(u64) -> [u8; 8],
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    /// Words converted to bytes at a time.
-    const CHUNK: usize = 1024;
-    let words = lines.words();
-    let mut buffer = [0; CHUNK * 8];
-    for chunk in words[..words.len().min(usize::try_from(count).unwrap_or(usize::MAX))].chunks(CHUNK) {
-        for (to, from) in buffer.as_chunks_mut::<8>().0.iter_mut().zip(chunk) {
-            *to = bytes(from.load(Ordering::Relaxed));
-        }
-        out.write_all(&buffer[..chunk.len() * 8])?;
-    }
-    Ok(())
-}
-
-/// Writes the first `count` bytes of `lines`, the lowest byte of each word first.
-#[cfg(feature = "formats")]
-pub(crate) fn write_bytes(lines: &Lines, count: u64, out: &mut dyn Write) -> io::Result<()> {
-    write_words_le(lines, count / 8, out)?;
-    let words = lines.words();
-    match words.get(usize::try_from(count / 8).unwrap_or(usize::MAX)) {
-        Some(word) => out.write_all(&word.load(Ordering::Relaxed).to_le_bytes()[..(count % 8) as usize]),
-        None => Ok(()),
-    }
 }
 
 /// Returns the kind of the filter at the start of these bytes. Only the header is read.

@@ -80,7 +80,6 @@ impl Filter {
         let bytes = if encoding.is_some() { bytes } else { item.with_bytes(<[u8]>::to_vec) };
         let (function, hash) = match self {
             Self::Bitmap(_) => (None, None),
-            #[cfg(feature = "formats")]
             Self::WideBloom(filter) => (Some(filter.placement().function()), None),
             filter => {
                 (filter.scheme().map(HashScheme::function), filter.scheme().map(|scheme| scheme.hash(item)))
@@ -96,7 +95,6 @@ impl Filter {
     pub fn trace<I: Item + ?Sized>(&self, item: &I) -> Lookup {
         match self {
             Self::Bitmap(bitmap) => Lookup::Number(bitmap.trace(number(item))),
-            #[cfg(feature = "formats")]
             Self::WideBloom(filter) => {
                 let (bytes, _) = item.with_value(|value| hashed_bytes(value, Some(filter.items())));
                 Lookup::Bits(filter.trace(&bytes))
@@ -164,7 +162,6 @@ impl Filter {
             Self::Ribbon(filter) => Lookup::Rows(filter.trace(hash)),
             Self::Gcs(filter) => Lookup::Values(filter.trace(hash)),
             Self::Window(filter) => Lookup::Generations(filter.trace(hash)),
-            #[cfg(feature = "formats")]
             Self::WideBloom(filter) => Lookup::Bits(filter.trace(&[])),
         }
     }
@@ -191,7 +188,6 @@ impl Filter {
             Self::Quotient(filter) => vec![filter.density(alone, parts)],
             Self::Growing(filter) => vec![filter.density(alone, parts)],
             Self::Window(filter) => filter.densities(parts),
-            #[cfg(feature = "formats")]
             Self::WideBloom(filter) => vec![filter.density(alone, parts)],
             Self::Xor8(_)
             | Self::Xor16(_)
@@ -206,15 +202,9 @@ impl Filter {
 }
 
 /// The bytes that a filter with this encoding hashes, and whether the item can be encoded.
-#[cfg(feature = "formats")]
 fn hashed_bytes(value: ItemValue<'_>, encoding: Option<ItemEncoding>) -> (Vec<u8>, bool) {
     let Some(encoding) = encoding else { return (Vec::new(), true) };
     (encoding.encode_with(value, <[u8]>::to_vec), encoding.encode(value).is_ok())
-}
-
-#[cfg(not(feature = "formats"))]
-fn hashed_bytes(_: ItemValue<'_>, _: Option<ItemEncoding>) -> (Vec<u8>, bool) {
-    (Vec::new(), true)
 }
 
 impl HashScheme {
@@ -223,7 +213,6 @@ impl HashScheme {
         match self {
             Self::Fast { seed } => format!("XXH3-128, seed {seed}"),
             Self::Keyed { .. } => "SipHash-1-3-128, secret key".into(),
-            #[cfg(feature = "formats")]
             Self::Foreign(foreign) => format!("{:?}", foreign.function()),
         }
     }

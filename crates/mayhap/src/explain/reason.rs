@@ -4,8 +4,8 @@ use super::{
     BitLookup, BlockLookup, BucketLookup, CounterLookup, Explanation, Lookup, NumberLookup, RowLookup,
     RunLookup, SlotLookup, ValueLookup,
 };
-use crate::advise::say;
 use crate::dual::DualAnswer;
+use crate::say;
 
 impl Explanation {
     /// The answer and the reason for it, in one sentence.

@@ -63,7 +63,6 @@ impl GcsBuilder {
     pub fn new(shape: GcsShape, scheme: impl Into<HashScheme>) -> Result<Self, BuildError> {
         match shape.placement() {
             GcsPlacement::InBuckets => Self::placed(shape, scheme.into()),
-            #[cfg(feature = "formats")]
             GcsPlacement::InOneRange(_) => Err(BuildError::ForeignShape { kind: crate::kind::Kind::Gcs }),
         }
     }

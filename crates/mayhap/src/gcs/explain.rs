@@ -14,7 +14,6 @@ impl Gcs {
     pub(crate) fn trace(&self, hash: ItemHash) -> ValueLookup {
         let (bucket, place) = match self.shape.placement() {
             GcsPlacement::InBuckets => self.shape.place(statics::key(hash)),
-            #[cfg(feature = "formats")]
             GcsPlacement::InOneRange(_) => self.place_in_one_range(hash),
         };
         let (index, stream) = self.sections();

@@ -3,7 +3,6 @@
 mod builder;
 mod explain;
 mod index;
-#[cfg(feature = "formats")]
 mod one_range;
 mod rice;
 mod shape;
@@ -15,7 +14,6 @@ pub use shape::GcsShape;
 pub use values::GcsValues;
 
 pub(crate) use index::Stretch;
-#[cfg(feature = "formats")]
 pub(crate) use one_range::suits;
 pub(crate) use stretch::stretch_holds;
 
@@ -185,7 +183,6 @@ impl Gcs {
     #[inline]
     #[must_use]
     pub fn may_contain_hash(&self, hash: ItemHash) -> bool {
-        #[cfg(feature = "formats")]
         if self.shape.placement() != GcsPlacement::InBuckets {
             return self.has_in_one_range(hash);
         }
@@ -215,7 +212,6 @@ impl Gcs {
     fn answer<H: Hashed>(&self, items: &[H], answers: &mut Answers) {
         const CHUNK: usize = 64;
         answers.reset(items.len());
-        #[cfg(feature = "formats")]
         if self.shape.placement() != GcsPlacement::InBuckets {
             return self.answer_in_one_range(items, answers);
         }
@@ -391,7 +387,6 @@ impl Gcs {
 /// `rice` and `index`.
 const IN_BUCKETS: u16 = 1;
 /// Placement scheme 2: `reduce(key, range)`, split into buckets afterwards; see `one_range`.
-#[cfg(feature = "formats")]
 const IN_ONE_RANGE: u16 = 2;
 
 impl codec::sealed::Sealed for Gcs {}
@@ -402,7 +397,6 @@ impl Storable for Gcs {
     fn header(&self) -> Header {
         let placement = match self.shape.placement() {
             GcsPlacement::InBuckets => IN_BUCKETS,
-            #[cfg(feature = "formats")]
             GcsPlacement::InOneRange(_) => IN_ONE_RANGE,
         };
         let mut header = Header::new(Kind::Gcs, placement, Some(&self.scheme));
@@ -414,7 +408,6 @@ impl Storable for Gcs {
         header.parameters[2] = u64::from(self.shape.remainder_bits());
         header.parameters[3] = self.stream_bits;
         header.parameters[4] = self.values;
-        #[cfg(feature = "formats")]
         if let GcsPlacement::InOneRange(range) = self.shape.placement() {
             header.parameters[5] = range;
         }
@@ -426,7 +419,6 @@ impl Storable for Gcs {
     }
 
     fn restore(header: &Header, body: &Body<'_>) -> Result<Self, DecodeError> {
-        #[cfg(feature = "formats")]
         if header.placement == IN_ONE_RANGE {
             return Self::restore_in_one_range(header, body);
         }

@@ -16,11 +16,12 @@ use super::stretch;
 use super::{Gcs, GcsBuilder, Stretch};
 use crate::answers::Answers;
 use crate::batch::{Hashed, hash_one_chunk_behind};
-use crate::codec::{Body, Cursor, DecodeError, Header, lines_of_lsb_first};
+use crate::codec::{Body, DecodeError, Header};
 use crate::error::BuildError;
 use crate::hash::{ForeignHash, HashScheme, ItemHash, reduce};
 use crate::simd::prefetch;
 use crate::statics;
+use crate::store::Lines;
 
 /// Iterates over the values of a bucket, with duplicates.
 type Lookup<'a> = stretch::StretchCursor<'a, 0>;
@@ -45,17 +46,18 @@ impl Gcs {
         Ok(builder.finish_with(items)?)
     }
 
-    /// Decodes the set of `items` values, coded as plain differences, from the rest of `bytes`. After them
+    /// Decodes the set of `items` values, coded as plain differences, from all `bytes` from `front` on. After them
     /// there may be less than a byte of zeroes.
     pub(crate) fn of_differences(
-        mut bytes: Cursor<'_>,
+        bytes: &[u8],
+        front: usize,
         items: u64,
         shape: GcsShape,
         scheme: HashScheme,
     ) -> Result<Self, DecodeError> {
         let low = shape.remainder_bits();
-        let front = bytes.position() as u64;
-        let codes = bytes.rest();
+        let codes = bytes.get(front..).unwrap_or_default();
+        let front = front as u64;
         let end = front + codes.len() as u64;
         // A code has at least its low bits and one more.
         let least = items.saturating_mul(1 + u64::from(low)).div_ceil(8);
@@ -63,7 +65,7 @@ impl Gcs {
             return Err(DecodeError::TooShort { need: front.saturating_add(least), got: end });
         }
         let total = codes.len() as u64 * 8;
-        let stream = lines_of_lsb_first(codes)?;
+        let stream = Lines::from_le_bytes(codes)?;
         let mut reader = Reader::new(stream.words(), 0, total);
         let mut last = 0_u64;
         let values = (0..items).map(|_| {

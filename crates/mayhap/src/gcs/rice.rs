@@ -238,8 +238,8 @@ mod tests {
     /// The filters of ten blocks, and of other parameters, byte for byte.
     #[test]
     fn bip158_filters_have_exactly_these_bytes() {
-        let blocks = include_str!("../../tests/vectors/bitcoin/bip158_items.json");
-        let generic = include_str!("../../tests/vectors/bitcoin/gcs_generic.json");
+        let blocks = include_str!("../../../mayhap-formats/tests/vectors/bitcoin/bip158_items.json");
+        let generic = include_str!("../../../mayhap-formats/tests/vectors/bitcoin/gcs_generic.json");
         let mut seen = 0;
         for text in [blocks, generic] {
             let file: Value = serde_json::from_str(text).unwrap();

@@ -40,7 +40,6 @@ pub(crate) enum GcsPlacement {
     InBuckets,
     /// 2, as in BIP 158: a value below this range, which then falls into a bucket. Values are stored as often
     /// as items have them.
-    #[cfg(feature = "formats")]
     InOneRange(u64),
 }
 
@@ -107,7 +106,6 @@ impl GcsShape {
     /// `items · values_per_item`, all in one range. An empty set has the range of one item.
     ///
     /// It has buckets too, for the index. Each covers a power of two of values, so finding one is a shift.
-    #[cfg(feature = "formats")]
     pub(crate) fn in_one_range(
         items: u64,
         values_per_item: u64,
@@ -132,7 +130,6 @@ impl GcsShape {
             return Err(BuildError::BucketCountOutOfRange { got: self.buckets, limit });
         }
         let range = self.bucket_range.saturating_mul(self.buckets);
-        #[cfg(feature = "formats")]
         // Checked on creation. The last bucket may extend slightly beyond the range.
         let range = if let GcsPlacement::InOneRange(whole) = self.placement { whole } else { range };
         if range == 0 || range > MAX_RANGE {
@@ -165,7 +162,6 @@ impl GcsShape {
     pub const fn range(&self) -> u64 {
         match self.placement {
             GcsPlacement::InBuckets => self.buckets * self.bucket_range,
-            #[cfg(feature = "formats")]
             GcsPlacement::InOneRange(range) => range,
         }
     }
@@ -242,7 +238,6 @@ impl GcsShape {
     }
 
     /// Returns the bucket of a value below the range, and the position in it.
-    #[cfg(feature = "formats")]
     #[inline(always)]
     pub(super) const fn place_of_value(&self, value: u64) -> (u64, u64) {
         let bits = self.bucket_range.trailing_zeros();
@@ -278,7 +273,6 @@ impl fmt::Display for GcsShape {
             GcsPlacement::InBuckets => {
                 write!(f, "{buckets} buckets of {bucket_range} values coded with {remainder_bits} low bits")
             }
-            #[cfg(feature = "formats")]
             GcsPlacement::InOneRange(range) => {
                 write!(f, "{range} values in one range coded with {remainder_bits} low bits")
             }

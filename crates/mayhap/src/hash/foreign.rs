@@ -3,7 +3,11 @@
 use std::fmt;
 
 use super::ItemHash;
-use super::named::{crypto, fnv, highwayhash, leveldb, murmur2, murmur3, siphash, xxhash, xxph3};
+#[cfg(feature = "named-hashes")]
+use super::named::{crypto::sha256, highwayhash::highway128};
+use super::named::{fnv, leveldb, murmur2, murmur3, siphash, xxhash, xxph3};
+#[cfg(not(feature = "named-hashes"))]
+use super::not_compiled_in::{highway128, sha256};
 use crate::item::{ItemEncoding, ItemValue};
 
 /// The function of a program, with its seed, tweak or key. The text after the arrow describes its two halves.
@@ -125,12 +129,23 @@ impl ForeignHash {
         (hash.secret() == secret).then_some(hash)
     }
 
+    /// The name of the function, if it is compiled in only with the feature `named-hashes` and that is off. No filter has such a function:
+    /// decoding refuses it.
+    pub(crate) const fn is_not_compiled_in(self) -> Option<&'static str> {
+        match self {
+            _ if cfg!(feature = "named-hashes") => None,
+            Self::Redisson => Some("Redisson's HighwayHash"),
+            Self::Rbloom => Some("rbloom's SHA-256"),
+            _ => None,
+        }
+    }
+
     fn of(self, bytes: &[u8]) -> ItemHash {
         let half = |low: u64| ItemHash { low, high: 0 };
         let both = |[low, high]: [u64; 2]| ItemHash { low, high };
         match self {
             Self::Guava => both(murmur3::x64_128(bytes, 0)),
-            Self::Redisson => both(highwayhash::highway128(bytes, REDISSON_KEY)),
+            Self::Redisson => both(highway128(bytes, REDISSON_KEY)),
             Self::RedisBloom => redis_bloom_hash(bytes),
             Self::RedisCuckoo => half(murmur2::murmur64a(bytes, 0)),
             Self::Spark { seed } => {
@@ -145,7 +160,7 @@ impl ForeignHash {
                 ItemHash { low: low & !u64::from(high.is_multiple_of(2)), high }
             }
             Self::Rbloom => {
-                let digest = crypto::sha256(bytes);
+                let digest = sha256(bytes);
                 let half_at = |at: usize| u64::from_be_bytes(std::array::from_fn(|i| digest[at + i]));
                 ItemHash { low: half_at(8), high: half_at(0) }
             }
@@ -175,7 +190,7 @@ pub(super) fn redis_bloom_hash(bytes: &[u8]) -> ItemHash {
 
 /// How a filter of another program hashes its items: their encoding as bytes, and the function.
 ///
-/// Only filters read with [`codec`](crate::codec) have one.
+/// Only filters of other programs have one; the crate `mayhap-formats` reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ForeignScheme {
     hash: ForeignHash,

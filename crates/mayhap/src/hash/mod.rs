@@ -7,14 +7,13 @@
 //! A [`HashScheme`] defines the hash of every byte string and is frozen once released: its number is in the header of an
 //! encoded filter, and a new scheme gets the next number.
 
-#[cfg(feature = "named-hashes")]
 pub mod named;
 
-#[cfg(feature = "formats")]
 mod foreign;
+#[cfg(not(feature = "named-hashes"))]
+pub(crate) mod not_compiled_in;
 mod scheme;
 
-#[cfg(feature = "formats")]
 pub use foreign::{ForeignHash, ForeignScheme};
 pub use scheme::{HashScheme, SecretKey};
 

@@ -7,11 +7,9 @@ use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use super::ItemHash;
-#[cfg(feature = "formats")]
 use super::foreign::{ForeignScheme, redis_bloom_hash};
 use crate::error::BuildError;
 use crate::item::Item;
-#[cfg(feature = "formats")]
 use crate::item::ItemValue;
 
 /// How a filter hashes its items: a numbered scheme and its seed or key.
@@ -46,7 +44,6 @@ pub enum HashScheme {
         key: SecretKey,
     },
     /// The function of another program, in filters read from its files. Its quality is that program's.
-    #[cfg(feature = "formats")]
     Foreign(ForeignScheme),
 }
 
@@ -81,7 +78,6 @@ impl HashScheme {
         match self {
             Self::Fast { .. } => 1,
             Self::Keyed { .. } => 2,
-            #[cfg(feature = "formats")]
             Self::Foreign(foreign) => foreign.number(),
         }
     }
@@ -96,7 +92,6 @@ impl HashScheme {
                 ItemHash { low: hash as u64, high: (hash >> 64) as u64 }
             }),
             Self::Keyed { key } => item.with_bytes(|bytes| keyed_hash(key, bytes)),
-            #[cfg(feature = "formats")]
             Self::Foreign(foreign) => item.with_value(|value| match value {
                 // The most frequent case in a server: no encoding, no choice among functions.
                 ItemValue::Bytes(bytes) if foreign.is_redis_bloom() => redis_bloom_hash(bytes),
@@ -128,7 +123,6 @@ impl fmt::Debug for HashScheme {
         match self {
             Self::Fast { seed } => write!(f, "fast(seed {seed:#x})"),
             Self::Keyed { .. } => f.write_str("keyed(secret)"),
-            #[cfg(feature = "formats")]
             Self::Foreign(foreign) => write!(f, "{foreign:?}"),
         }
     }

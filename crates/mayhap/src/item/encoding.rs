@@ -94,7 +94,6 @@ const NAMED: [(ItemEncoding, u16, &str); 14] = [
 
 /// Prefix of the plain bytes of an item that cannot be encoded. With it the item is found again, but it is never taken
 /// for an item of the other program, and a filter read with a wrong encoding does not look right.
-#[cfg(feature = "formats")]
 const NO_FORM: &[u8] = b"\0mayhap: no form\0";
 
 impl ItemEncoding {
@@ -176,7 +175,6 @@ impl ItemEncoding {
     /// other program hashes.
     ///
     /// The common cases avoid an [`EncodedItem`]: with it, a lookup of a number took 37 ns longer.
-    #[cfg(feature = "formats")]
     #[inline]
     pub(crate) fn encode_with<R>(self, value: ItemValue<'_>, read: impl FnOnce(&[u8]) -> R) -> R {
         match (self, value) {
@@ -185,11 +183,11 @@ impl ItemEncoding {
             (Self::Bytes, ItemValue::Integer { value, bits }) => {
                 read(&value.to_le_bytes()[..(bits as usize / 8).min(16)])
             }
-            (Self::I64Le, ItemValue::Integer { value, .. }) if let Ok(number) = i64::try_from(value) => {
-                read(&number.to_le_bytes())
+            (Self::I64Le, ItemValue::Integer { value, .. }) if i64::try_from(value).is_ok() => {
+                read(&(value as i64).to_le_bytes())
             }
-            (Self::U64Le, ItemValue::Integer { value, .. }) if let Ok(number) = u64::try_from(value) => {
-                read(&number.to_le_bytes())
+            (Self::U64Le, ItemValue::Integer { value, .. }) if u64::try_from(value).is_ok() => {
+                read(&(value as u64).to_le_bytes())
             }
             _ => match self.encode(value) {
                 Ok(encoded) => read(encoded.as_ref()),
@@ -316,7 +314,6 @@ mod tests {
         );
     }
 
-    #[cfg(feature = "formats")]
     #[test]
     fn the_quick_way_gives_the_same_bytes() {
         let numbers = [0, -1, 7, i128::from(i64::MIN), i128::from(u64::MAX), i128::MAX];
@@ -354,7 +351,6 @@ mod tests {
             text(ItemEncoding::I64Le, "ada").unwrap_err().to_string(),
             "\"ada\" cannot be encoded as i64le"
         );
-        #[cfg(feature = "formats")]
         {
             let bytes = |value| ItemEncoding::I64Le.encode_with(value, <[u8]>::to_vec);
             let marked = bytes(ItemValue::Text("ada"));

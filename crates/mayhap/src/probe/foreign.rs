@@ -14,7 +14,6 @@
 //! ```
 
 use super::{PositionStream, Range};
-#[cfg(feature = "formats")]
 use crate::hash::ForeignHash;
 use crate::hash::{HashScheme, ItemHash};
 
@@ -72,7 +71,6 @@ impl BloomPlacement {
 
     /// Do filters with this hash use this placement? Keyed filters of the `BF.*` family also use RedisBloom's placement.
     pub(crate) fn suits(self, scheme: &HashScheme) -> bool {
-        #[cfg(feature = "formats")]
         if let HashScheme::Foreign(foreign) = scheme {
             let function = foreign.function();
             return match self {
@@ -215,6 +213,37 @@ impl PositionStream for ForeignProbes {
     }
 }
 
+/// The positions of the bits of one item, in the order in which the other program sets them.
+#[derive(Clone, Debug)]
+pub struct Positions {
+    probes: ForeignProbes,
+    /// At least 1.
+    bits: u64,
+    left: u32,
+}
+
+impl Positions {
+    /// `probes` positions among `bits` bits, at least one.
+    pub(crate) fn new(placement: BloomPlacement, hash: ItemHash, bits: u64, probes: u32) -> Self {
+        Self { probes: ForeignProbes::new(placement, hash), bits: bits.max(1), left: probes }
+    }
+}
+
+impl Iterator for Positions {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        Some(self.probes.next(Range::of(self.bits)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left as usize, Some(self.left as usize))
+    }
+}
+
+impl ExactSizeIterator for Positions {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,7 +263,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "formats")]
     #[test]
     fn the_first_version_of_spark_has_no_seed() {
         use crate::hash::ForeignScheme;

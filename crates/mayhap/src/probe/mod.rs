@@ -19,8 +19,8 @@ mod foreign;
 mod range;
 mod redis;
 
-pub use foreign::BloomPlacement;
 pub(crate) use foreign::ForeignProbes;
+pub use foreign::{BloomPlacement, Positions};
 pub(crate) use range::Range;
 pub(crate) use redis::RedisProbes;
 

@@ -214,7 +214,10 @@ impl AtomicScalableBloom {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Plan, REDIS_TIGHTENING, ScalableShape};
     use super::*;
+    use crate::hash::{ForeignHash, ForeignScheme};
+    use crate::item::ItemEncoding;
 
     /// Every third item comes twice in a row, and every second one again much later.
     fn items() -> impl Iterator<Item = u64> {
@@ -259,12 +262,17 @@ mod tests {
         grows_alike(|| ScalableBloom::for_capacity(64, 0.5, 7))
     }
 
-    #[cfg(feature = "formats")]
     #[test]
     fn grows_exactly_like_redis_bloom() -> Result<(), BuildError> {
-        use crate::codec::redis_bloom::{Scaling, create};
-        grows_alike(|| create(100, 0.01, Scaling::By(2)))?;
-        grows_alike(|| create(3, 0.3, Scaling::By(4)))
+        let scheme = ForeignScheme::new(ForeignHash::RedisBloom, ItemEncoding::Bytes);
+        let create = |capacity, error, by| {
+            let shape =
+                ScalableShape::of_redis_bloom(Plan::RedisBloom, capacity, error, by, REDIS_TIGHTENING)?;
+            ScalableBloom::with_shape(shape, scheme)
+        };
+        grows_alike(|| create(100, 0.01, 2))?;
+        // As `BF.RESERVE` caps the rate.
+        grows_alike(|| create(3, 0.25, 4))
     }
 
     #[test]

@@ -11,8 +11,7 @@ pub use atomic::AtomicScalableBloom;
 pub use shape::ScalableShape;
 
 use self::pending::Pending;
-pub(crate) use self::plan::Plan;
-#[cfg(feature = "formats")]
+pub use self::plan::Plan;
 pub(crate) use self::plan::{COMPACT_TIGHTENING, REDIS_TIGHTENING, redis_bits_agree, redis_probes};
 pub(crate) use self::plan::{redis_bits_for_probes, redis_layer};
 use self::shape::{MAX_TIERS, NO_LIMIT, layer_fpr_now};
@@ -131,13 +130,11 @@ impl ScalableBloom {
     }
 
     /// Creates a filter of these layers of another program. There is at least one.
-    #[cfg(feature = "formats")]
     pub(crate) fn of_layers(shape: ScalableShape, scheme: HashScheme, layers: Vec<Bloom>) -> Self {
         Self { shape, scheme, layers }
     }
 
     /// Returns the layers, for a program that sets their bits itself.
-    #[cfg(feature = "formats")]
     pub(crate) fn layers_mut(&mut self) -> &mut [Bloom] {
         &mut self.layers
     }

@@ -14,7 +14,6 @@ const MAX_REDIS_LAYERS: usize = 1024;
 /// rate.
 pub(crate) const REDIS_TIGHTENING: f64 = 0.5;
 /// The tightening ratio that takes the least memory over many growths; see [`Plan::RedisBloomTightened`].
-#[cfg(feature = "formats")]
 pub(crate) const COMPACT_TIGHTENING: f64 = 0.85;
 /// ln 2 squared, with RedisBloom's digits. With other digits the number of probes can differ by one.
 const LN_2_SQUARED: f64 = 0.480453013918201;
@@ -24,7 +23,7 @@ const LN_2: f64 = 0.693147180559945;
 
 /// The rule that sizes the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Plan {
+pub enum Plan {
     /// Ours: the rates of all layers add up to the promised rate, for any tightening ratio.
     Mayhap,
     /// RedisBloom's: every layer has half the rate of the one before, and the first has half the promised
@@ -40,7 +39,8 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    pub(crate) const fn max_layers(self) -> usize {
+    /// The most layers of a filter.
+    pub const fn max_layers(self) -> usize {
         match self {
             Self::Mayhap => MAX_LAYERS,
             Self::RedisBloom | Self::RedisBloomTightened => MAX_REDIS_LAYERS,
@@ -112,7 +112,6 @@ pub(crate) fn redis_bits_for_probes(error: f64, probes: u32) -> Option<f64> {
 }
 
 /// Returns whether these are the bits per entry, except for the last digits of a logarithm.
-#[cfg(feature = "formats")]
 pub(crate) fn redis_bits_agree(error: f64, bits_per_entry: f64) -> bool {
     redis_bits_per_entry(error).to_bits().abs_diff(bits_per_entry.to_bits()) <= 2
 }
@@ -155,7 +154,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "formats")]
     #[test]
     fn bits_of_an_entry_agree_except_for_rounding() {
         let bits = redis_bits_per_entry(0.01);

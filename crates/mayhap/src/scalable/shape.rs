@@ -80,7 +80,6 @@ impl ScalableShape {
     }
 
     /// Returns RedisBloom's plan for a filter with this rate whose first layer holds `entries` items.
-    #[cfg(feature = "formats")]
     pub(crate) fn of_redis_bloom(
         plan: Plan,
         entries: u64,

@@ -57,7 +57,7 @@ use crate::store::Relocate;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A number as scheme is the seed of our fast hash. `codec::redis_cuckoo` creates and reads filters with
+/// A number as scheme is the seed of our fast hash. `mayhap_formats::redis_cuckoo` creates and reads filters with
 /// RedisBloom's own hash; only those can be written in its format.
 #[derive(Debug)]
 pub struct ScalableCuckoo {
@@ -97,7 +97,6 @@ impl ScalableCuckoo {
     }
 
     /// Creates a filter with empty tables and these counts, for another program to fill the slots.
-    #[cfg(feature = "formats")]
     pub(crate) fn of_tables(
         shape: ScalableCuckooShape,
         scheme: HashScheme,
@@ -109,19 +108,16 @@ impl ScalableCuckoo {
     }
 
     /// Returns the first slot and the number of slots of table `index`. The oldest is 0.
-    #[cfg(feature = "formats")]
     pub(crate) fn table_range(&self, index: usize) -> (usize, usize) {
         self.tables.range(index)
     }
 
     /// Returns the first slot and the number of slots of the table that contains `slot`.
-    #[cfg(feature = "formats")]
     pub(crate) fn table_around(&self, slot: u64) -> Option<(usize, usize)> {
         self.tables.table_of(slot).map(|index| self.tables.range(index))
     }
 
     /// Returns at most `count` slots from `at` on, counted over all tables.
-    #[cfg(feature = "formats")]
     pub(crate) fn slot_bytes(&self, at: usize, count: usize) -> Vec<u8> {
         let count = count.min(self.tables.len().saturating_sub(at));
         let mut slots = Vec::with_capacity(count);
@@ -130,13 +126,11 @@ impl ScalableCuckoo {
     }
 
     /// Writes `slots` from `at` on, counted over all tables. They must fit.
-    #[cfg(feature = "formats")]
     pub(crate) fn put_slots(&mut self, at: usize, slots: &[u8]) {
         self.tables.slots_mut().put_le_bytes(at, slots);
     }
 
     /// Counts copies like RedisBloom: twice if both buckets are the same.
-    #[cfg(feature = "formats")]
     pub(crate) fn count_bucket_by_bucket(&self, hash: ItemHash) -> u64 {
         self.tables.count_of(TablePlace::of(hash), true)
     }

@@ -173,7 +173,6 @@ impl CuckooTables {
     }
 
     /// Returns the table that contains this slot.
-    #[cfg(feature = "formats")]
     pub(super) fn table_of(&self, slot: u64) -> Option<usize> {
         let first_after =
             self.tables.partition_point(|table| self.slots.number(table.start()) as u64 <= slot);
@@ -185,7 +184,6 @@ impl CuckooTables {
         &self.slots
     }
 
-    #[cfg(feature = "formats")]
     pub(super) const fn slots_mut(&mut self) -> &mut Segments {
         &mut self.slots
     }

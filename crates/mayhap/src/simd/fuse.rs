@@ -79,7 +79,6 @@ mod tests {
         both_are_the_same::<u32, XorGraph>();
     }
 
-    #[cfg(feature = "formats")]
     #[test]
     fn and_so_it_is_for_the_slots_of_others() {
         use crate::statics::foreign::{ForeignFuse, ForeignXor};

@@ -61,7 +61,6 @@ pub(crate) fn counted(offered: u64, rate: impl Fn(u64) -> f64) -> u64 {
 ///
 /// The same as [`counted`] for [`classic::items_from_fill`], but without computing rates. They would take too long for a
 /// small file that announces many probes.
-#[cfg(feature = "formats")]
 pub(crate) fn from_fill(m: u64, k: u32, ones: u64) -> u64 {
     let fill = (ones as f64 / m as f64).min(1.0);
     (counted_load(k, fill) * m as f64 / f64::from(k)).round() as u64
@@ -131,7 +130,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "formats")]
     #[test]
     fn the_count_from_the_fill_agrees_with_that_from_the_rates() {
         for (m, k) in [(192, 2), (960, 7), (9_586, 7), (19_171, 14), (1_000_000, 3), (1_000_000, 30)] {

@@ -12,7 +12,6 @@ use crate::hash::ItemHash;
 impl<F: Fingerprint, G: Twofold> Placed<F, G> {
     /// What [`may_contain`](Self::may_contain) reads.
     pub(crate) fn trace(&self, hash: ItemHash) -> SlotLookup {
-        #[cfg(feature = "formats")]
         if let Some(table) = self.as_foreign() {
             return table.trace(hash);
         }

@@ -207,7 +207,6 @@ impl<G: Graph> Sharded<G> {
     }
 
     /// The same shards of another graph with the same slots.
-    #[cfg(feature = "formats")]
     pub(super) fn with_graph<H>(self, graph: H) -> Sharded<H> {
         let Self { seed, shard_shift, stride, slots, .. } = self;
         Sharded { graph, seed, shard_shift, stride, slots }

@@ -6,7 +6,6 @@
 
 mod explain;
 pub(crate) mod fingerprint;
-#[cfg(feature = "formats")]
 pub(crate) mod foreign;
 pub(crate) mod graph;
 mod options;
@@ -59,7 +58,6 @@ fn reserve(keys: &mut Vec<u64>, more: usize) -> Result<(), BuildError> {
 }
 
 /// An empty vector with room for `len` values.
-#[cfg(feature = "formats")]
 fn reserved<T>(len: usize) -> Result<Vec<T>, BuildError> {
     let mut values = Vec::new();
     let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);

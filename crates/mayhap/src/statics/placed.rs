@@ -1,7 +1,6 @@
 //! A table with our own slots, or one read from other programs with theirs.
 
 use super::fingerprint::Fingerprint;
-#[cfg(feature = "formats")]
 use super::foreign::ForeignGraph;
 use super::graph::{FuseGraph, OwnGraph, Sharded, XorGraph};
 use super::table::StaticTable;
@@ -9,7 +8,6 @@ use crate::answers::Answers;
 use crate::batch::Hashed;
 use crate::codec::{Body, DecodeError, Header};
 use crate::error::BuildError;
-#[cfg(feature = "formats")]
 use crate::hash::ForeignHash;
 use crate::hash::{HashScheme, ItemHash};
 use crate::kind::Kind;
@@ -18,24 +16,20 @@ use crate::store::Lines;
 /// A graph of ours that other programs have in their own way.
 pub(crate) trait Twofold: OwnGraph {
     /// The same measurements with the slots of other programs.
-    #[cfg(feature = "formats")]
     type Foreign: ForeignGraph<Own = Self>;
 }
 
 impl Twofold for FuseGraph {
-    #[cfg(feature = "formats")]
     type Foreign = super::foreign::ForeignFuse;
 }
 
 impl Twofold for XorGraph {
-    #[cfg(feature = "formats")]
     type Foreign = super::foreign::ForeignXor;
 }
 
 /// Placement scheme 1: our own slots, in shards.
 const OWN: u16 = 1;
 /// Placement scheme 2: the slots of the FastFilter libraries.
-#[cfg(feature = "formats")]
 const FOREIGN: u16 = 2;
 
 /// A table, and by whose rule it is read.
@@ -43,7 +37,6 @@ const FOREIGN: u16 = 2;
 pub(crate) struct Placed<F: Fingerprint, G: Twofold> {
     /// Ours. It is empty if the slots are those of other programs, and an empty one is noticed anyway: so the others cost ours nothing.
     own: StaticTable<F, G>,
-    #[cfg(feature = "formats")]
     foreign: Option<StaticTable<F, G::Foreign>>,
 }
 
@@ -51,33 +44,20 @@ pub(crate) struct Placed<F: Fingerprint, G: Twofold> {
 macro_rules! either {
     ($placed:expr, $table:ident => $value:expr) => {{
         let $table = &$placed.own;
-        #[cfg(feature = "formats")]
-        if let Some($table) = &$placed.foreign {
-            $value
-        } else {
-            $value
-        }
-        #[cfg(not(feature = "formats"))]
-        $value
+        if let Some($table) = &$placed.foreign { $value } else { $value }
     }};
 }
 
 impl<F: Fingerprint, G: Twofold> Placed<F, G> {
     pub(crate) const fn own(own: StaticTable<F, G>) -> Self {
-        Self {
-            own,
-            #[cfg(feature = "formats")]
-            foreign: None,
-        }
+        Self { own, foreign: None }
     }
 
-    #[cfg(feature = "formats")]
     pub(crate) fn foreign(table: StaticTable<F, G::Foreign>) -> Result<Self, BuildError> {
         Ok(Self { own: StaticTable::empty()?, foreign: Some(table) })
     }
 
     /// The table, if the slots are those of other programs.
-    #[cfg(feature = "formats")]
     pub(crate) const fn as_foreign(&self) -> Option<&StaticTable<F, G::Foreign>> {
         self.foreign.as_ref()
     }
@@ -99,7 +79,6 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
     #[cold]
     #[inline(never)]
     fn may_contain_elsewhere(&self, hash: ItemHash) -> bool {
-        #[cfg(feature = "formats")]
         if let Some(table) = &self.foreign {
             return table.difference(hash) == Some(F::default());
         }
@@ -129,7 +108,6 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
 
     /// Its measurements.
     pub(crate) fn places(&self) -> Sharded<G> {
-        #[cfg(feature = "formats")]
         if let Some(table) = &self.foreign {
             return table.places().with_graph(table.places().graph().own());
         }
@@ -147,16 +125,12 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
         Ok(Self {
             own: self.own.try_clone()?,
-            #[cfg(feature = "formats")]
             foreign: self.foreign.as_ref().map(StaticTable::try_clone).transpose()?,
         })
     }
 
     pub(crate) fn header(&self, kind: Kind, scheme: &HashScheme) -> Header {
-        #[cfg(feature = "formats")]
         let placement = if self.foreign.is_some() { FOREIGN } else { OWN };
-        #[cfg(not(feature = "formats"))]
-        let placement = OWN;
         let mut header = Header::new(kind, placement, Some(scheme));
         either!(self, table => table.describe(&mut header));
         header
@@ -164,7 +138,6 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
 
     /// The table a header describes, and how its items are hashed.
     pub(crate) fn restore(header: &Header, body: &Body<'_>) -> Result<(Self, HashScheme), DecodeError> {
-        #[cfg(feature = "formats")]
         if header.placement == FOREIGN && is_of_numbers(&header.scheme()?) {
             if header.parameters[2] != 0 {
                 return Err(DecodeError::BadField { field: "shards", got: header.parameters[2] });
@@ -177,7 +150,6 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
 }
 
 /// Do tables that hash like this have the slots of other programs?
-#[cfg(feature = "formats")]
 fn is_of_numbers(scheme: &HashScheme) -> bool {
     matches!(scheme, HashScheme::Foreign(scheme) if scheme.function() == ForeignHash::Number)
 }

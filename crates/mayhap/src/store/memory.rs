@@ -59,7 +59,7 @@ pub fn give_memory_back() {
 pub(super) const LARGEST_PAGE_BYTES: usize = 64 << 10;
 
 /// A fixed number of zeroed 64-byte lines.
-pub(crate) struct Lines {
+pub struct Lines {
     /// Aligned to [`LINE_BYTES`]; valid for `room_words` words as long as this lives.
     start: NonNull<u64>,
     words: usize,
@@ -93,7 +93,7 @@ unsafe impl Sync for Lines {}
 
 impl Lines {
     /// `lines` lines of zeroes, or [`BuildError::OutOfMemory`]; never aborts.
-    pub(crate) fn zeroed(lines: usize) -> Result<Self, BuildError> {
+    pub fn zeroed(lines: usize) -> Result<Self, BuildError> {
         let refused = || BuildError::OutOfMemory { bytes: (lines as u64).saturating_mul(LINE_BYTES as u64) };
         if lines == 0 {
             let start = NonNull::<Aligned>::dangling().cast();
@@ -193,7 +193,7 @@ impl Lines {
 
     /// All words, to be read (and by atomic twins written) from any thread.
     #[inline(always)]
-    pub(crate) fn words(&self) -> &[AtomicU64] {
+    pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: `start` is aligned and valid for `words` words while `self` lives; `AtomicU64` has the layout of `u64`,
         // and only atomics are handed out while `self` is shared.
         unsafe { slice::from_raw_parts(self.start.as_ptr().cast::<AtomicU64>(), self.words) }
@@ -201,7 +201,7 @@ impl Lines {
 
     /// All words, to be written by their only user.
     #[inline(always)]
-    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+    pub fn words_mut(&mut self) -> &mut [u64] {
         // SAFETY: as for `words`, and `&mut self` keeps everybody else away.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.words) }
     }
@@ -303,7 +303,7 @@ impl Lines {
     }
 
     /// `Err` with the number of the first set bit at or behind `bit`, which must lie in the last line.
-    pub(crate) fn check_zero_from(&self, bit: u64) -> Result<(), u64> {
+    pub fn check_zero_from(&self, bit: u64) -> Result<(), u64> {
         let first = (bit / 64) as usize;
         for (index, word) in self.words().iter().enumerate().skip(first) {
             let below = if index == first { bit % 64 } else { 0 };
@@ -316,10 +316,7 @@ impl Lines {
     }
 
     /// All words as little-endian bytes, a stretch at a time, until `write` fails.
-    pub(crate) fn for_each_le_bytes<E>(
-        &self,
-        mut write: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn for_each_le_bytes<E>(&self, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         const STRETCH: usize = 1024;
         let mut bytes = [0; STRETCH * 8];
         for words in self.words().chunks(STRETCH) {
@@ -331,9 +328,17 @@ impl Lines {
         Ok(())
     }
 
+    /// Lines that begin with these bytes, the lowest byte of each word first. A bitmap whose first bit is the lowest bit of its first byte.
+    pub fn from_le_bytes(bytes: &[u8]) -> Result<Self, BuildError> {
+        let mut lines = Self::zeroed(bytes.len().div_ceil(LINE_BYTES))?;
+        for (to, from) in lines.words_mut().iter_mut().zip(bytes.chunks(8)) {
+            *to = from.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        }
+        Ok(lines)
+    }
+
     /// `count` bytes from byte `at` on, of all words as little-endian bytes; fewer if they end before.
-    #[cfg(feature = "formats")]
-    pub(crate) fn le_bytes(&self, at: usize, count: usize) -> Vec<u8> {
+    pub fn le_bytes(&self, at: usize, count: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(count.min((self.words * 8).saturating_sub(at)));
         self.extend_le_bytes(at, count, &mut bytes);
         bytes
@@ -365,8 +370,7 @@ impl Lines {
     }
 
     /// Puts `bytes` from byte `at` on into all words as little-endian bytes; what would be behind the last word is left out.
-    #[cfg(feature = "formats")]
-    pub(crate) fn put_le_bytes(&mut self, at: usize, bytes: &[u8]) {
+    pub fn put_le_bytes(&mut self, at: usize, bytes: &[u8]) {
         let mut put = |at: usize, byte: u8| {
             if let Some(word) = self.words_mut().get_mut(at / 8) {
                 let shift = at % 8 * 8;
@@ -524,7 +528,13 @@ mod tests {
         assert_eq!(array.ones(), 1);
     }
 
-    #[cfg(feature = "formats")]
+    #[test]
+    fn bitmaps_of_whole_and_partial_words_become_words() {
+        let lines = Lines::from_le_bytes(&[0b1, 0, 0, 0, 0, 0, 0, 0, 0b10]).unwrap();
+        let words: Vec<u64> = lines.words().iter().map(|word| word.load(Ordering::Relaxed)).collect();
+        assert_eq!(words, [1, 2, 0, 0, 0, 0, 0, 0]);
+    }
+
     #[test]
     fn bytes_go_in_and_out_at_any_place() {
         let mut array = Lines::zeroed(2).unwrap();

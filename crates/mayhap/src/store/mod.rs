@@ -12,8 +12,8 @@ mod segments;
 pub(crate) use bits::{BitPositions, Bits, BitsMut};
 #[cfg(all(unix, feature = "file"))]
 pub(crate) use fault::survive;
-pub(crate) use memory::{LINE_BYTES, Lines, WORDS_PER_LINE};
-pub use memory::{give_memory_back, take_all_from_heap};
+pub(crate) use memory::{LINE_BYTES, WORDS_PER_LINE};
+pub use memory::{Lines, give_memory_back, take_all_from_heap};
 pub(crate) use relocate::relocate_vec;
 pub use relocate::{Relocate, relocate_box};
 pub(crate) use segments::{Segments, Start};

@@ -229,7 +229,6 @@ impl Segments {
     }
 
     /// Puts `bytes` from byte `at` on; what would be behind the last is left out.
-    #[cfg(feature = "formats")]
     pub(crate) fn put_le_bytes(&mut self, at: usize, bytes: &[u8]) {
         let (mut at, mut left) = (at, bytes);
         while !left.is_empty()
@@ -402,7 +401,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "formats")]
     #[test]
     fn bytes_are_put_across_segments() {
         for (first, times) in [(3, 2), (255, 1), (1_024, 1), (13, 64)] {

@@ -75,6 +75,16 @@ impl WidePlacement {
         })
     }
 
+    /// The name of the hash function, if it is compiled in only with the feature `named-hashes` and that is off. No filter has such a
+    /// placement: decoding refuses it.
+    pub(super) const fn is_not_compiled_in(self) -> Option<&'static str> {
+        match self {
+            _ if cfg!(feature = "named-hashes") => None,
+            Self::PybloomLive3 | Self::PybloomLive4 => Some("pybloom_live's salted MD5 or SHA"),
+            _ => None,
+        }
+    }
+
     /// The first measurement of `shape` that no filter placed so can have.
     pub(super) fn misfit(self, shape: &BloomShape) -> Option<(&'static str, u64)> {
         let (bits, probes) = (shape.bits(), u64::from(shape.probes()));
@@ -184,7 +194,7 @@ mod tests {
     #[test]
     fn every_position_is_a_bit_and_there_is_one_for_every_probe() {
         let long: Vec<u8> = (0..1000).map(|i| (i * 7) as u8).collect();
-        for placement in ALL {
+        for placement in ALL.into_iter().filter(|placement| placement.is_not_compiled_in().is_none()) {
             for probes in [1, 2, 7, 16, 31, 50, 100, 255] {
                 for bits in [u64::from(probes) * 8, u64::from(probes) << 16, u64::from(probes) << 33] {
                     let shape = BloomShape::from_parts(bits, probes, 1, 0.5).unwrap();

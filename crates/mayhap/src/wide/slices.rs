@@ -9,8 +9,11 @@
 //!   slice 0   slice 1   slice 2         slice 3                           position: chunk mod slice
 //! ```
 
+#[cfg(feature = "named-hashes")]
 use md5::Md5;
+#[cfg(feature = "named-hashes")]
 use sha1::Sha1;
+#[cfg(feature = "named-hashes")]
 use sha2::{Digest, Sha256, Sha384, Sha512};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -110,11 +113,20 @@ impl Function {
     /// The digest of the salt and the item behind it; zeroes behind a shorter one.
     fn digest(self, salt: &[u8], item: &[u8]) -> [u8; MAX_DIGEST_BYTES] {
         match self {
+            #[cfg(feature = "named-hashes")]
             Self::Md5 => salted::<Md5>(salt, item),
+            #[cfg(feature = "named-hashes")]
             Self::Sha1 => salted::<Sha1>(salt, item),
+            #[cfg(feature = "named-hashes")]
             Self::Sha256 => salted::<Sha256>(salt, item),
+            #[cfg(feature = "named-hashes")]
             Self::Sha384 => salted::<Sha384>(salt, item),
+            #[cfg(feature = "named-hashes")]
             Self::Sha512 => salted::<Sha512>(salt, item),
+            #[cfg(not(feature = "named-hashes"))]
+            Self::Md5 | Self::Sha1 | Self::Sha256 | Self::Sha384 | Self::Sha512 => {
+                crate::hash::not_compiled_in::never()
+            }
             Self::Xxh3 => {
                 let mut hasher = Xxh3::new();
                 hasher.update(salt);
@@ -125,6 +137,7 @@ impl Function {
     }
 }
 
+#[cfg(feature = "named-hashes")]
 fn salted<D: Digest>(salt: &[u8], item: &[u8]) -> [u8; MAX_DIGEST_BYTES] {
     padded(&D::new().chain_update(salt).chain_update(item).finalize())
 }
@@ -135,7 +148,7 @@ fn padded(digest: &[u8]) -> [u8; MAX_DIGEST_BYTES] {
     padded
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "named-hashes"))]
 mod tests {
     use super::*;
 

@@ -13,7 +13,6 @@ use crate::hash::{HashScheme, ItemHash};
 use crate::item::Item;
 use crate::kind::Kind;
 use crate::sizing::fuse::rate;
-#[cfg(feature = "formats")]
 use crate::statics::foreign::ForeignXor;
 use crate::statics::graph::XorGraph;
 use crate::statics::placed::Placed;
@@ -148,7 +147,6 @@ impl<F: Fingerprint> Xor<F> {
     }
 
     /// Creates a filter from another program's slots.
-    #[cfg(feature = "formats")]
     pub(crate) fn of_foreign(
         table: StaticTable<F, ForeignXor>,
         scheme: HashScheme,
@@ -157,7 +155,6 @@ impl<F: Fingerprint> Xor<F> {
     }
 
     /// Returns its table, if it has another program's slots.
-    #[cfg(feature = "formats")]
     pub(crate) const fn foreign(&self) -> Option<&StaticTable<F, ForeignXor>> {
         self.table.as_foreign()
     }

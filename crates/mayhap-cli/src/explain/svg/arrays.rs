@@ -1,8 +1,7 @@
 //! Arrays of bits and counters: the whole as a strip, and windows around the probes.
 
-use mayhap::Filter;
-use mayhap::advise::say;
 use mayhap::explain::{BitLookup, BitProbe, CounterLookup, Density, DualLookup, LayerLookup, NumberLookup};
+use mayhap::{Filter, say};
 
 use super::Subject;
 use super::canvas::{

@@ -1,7 +1,7 @@
 //! Blocks, bit by bit.
 
-use mayhap::advise::say;
 use mayhap::explain::{BlockLookup, BlockProbe, GenerationLookup};
+use mayhap::say;
 
 use super::Subject;
 use super::arrays::{Mark, densities, left_out, legend, probe_paint, strip};

@@ -1,9 +1,9 @@
 //! Stored contents: buckets, runs, slots, rows and values.
 
-use mayhap::advise::say;
 use mayhap::explain::{
     BucketLookup, BucketProbe, BucketSlot, RowLookup, RunEntry, RunLookup, SlotLookup, ValueLookup,
 };
+use mayhap::say;
 
 use super::Subject;
 use super::arrays::{Mark, densities, left_out, probe_paint, sections, strip};

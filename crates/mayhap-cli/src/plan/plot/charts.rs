@@ -1,6 +1,7 @@
 //! The two charts.
 
-use mayhap::advise::{Advice, Needs, say};
+use mayhap::say;
+use mayhap_advise::{Advice, Needs};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 

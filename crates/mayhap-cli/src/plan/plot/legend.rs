@@ -1,6 +1,6 @@
 //! The legend.
 
-use mayhap::advise::{Advice, Needs, Price};
+use mayhap_advise::{Advice, Needs, Price};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 

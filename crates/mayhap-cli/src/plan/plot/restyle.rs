@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use mayhap::BlockedLayout;
-use mayhap::advise::Structure;
+use mayhap_advise::Structure;
 
 /// The first byte of every colour that encodes a line. No visible colour begins with it.
 const MARK: u8 = 0xFA;

@@ -1,6 +1,6 @@
 //! The grammar, its refusals, and memory that is not there.
 
-use mayhap::advise::{Deletes, Growth, ItemShape, Needs, Structure, advise, mayhap_reserve};
+use mayhap_advise::{Deletes, Growth, ItemShape, Needs, Structure, advise, mayhap_reserve};
 
 use super::stage::{Stage, booleans, field};
 use crate::reply::Reply;

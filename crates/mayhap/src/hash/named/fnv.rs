@@ -30,7 +30,6 @@ pub fn fnv1a_64(item: &[u8]) -> u64 {
 }
 
 /// FNV-1a, 64 bits, from another basis and over units wider than a byte: pyprobables' family of functions.
-#[cfg(feature = "formats")]
 #[inline]
 pub(crate) fn fnv1a_64_units(basis_offset: u64, units: impl Iterator<Item = u32>) -> u64 {
     let basis = OFFSET_64.wrapping_add(basis_offset);

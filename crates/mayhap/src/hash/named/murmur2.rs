@@ -38,7 +38,6 @@ pub fn murmur64a(item: &[u8], seed: u64) -> u64 {
 
 /// [`murmur64a`] with `seed`, and again with the result as the seed: RedisBloom's pair. Short items are read and mixed once for
 /// both.
-#[cfg(feature = "formats")]
 #[inline]
 pub(crate) fn murmur64a_twice(item: &[u8], seed: u64) -> [u64; 2] {
     let (blocks, tail) = item.as_chunks::<8>();
@@ -56,7 +55,6 @@ pub(crate) fn murmur64a_twice(item: &[u8], seed: u64) -> [u64; 2] {
     }
 }
 
-#[cfg(feature = "formats")]
 #[inline(always)]
 fn unrolled_twice<const N: usize>(blocks: [[u8; 8]; N], tail: &[u8], len: usize, seed: u64) -> [u64; 2] {
     let words = blocks.map(mixed);

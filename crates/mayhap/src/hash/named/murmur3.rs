@@ -89,7 +89,6 @@ pub fn x64_128(item: &[u8], seed: u64) -> [u64; 2] {
 
 /// [`x64_128`] with seed 0 of the item, and of the item followed by a byte 1: the 256 bits from which Go's bits-and-blooms
 /// computes positions. Whole blocks are mixed once for both.
-#[cfg(feature = "formats")]
 #[inline]
 pub(crate) fn x64_256(item: &[u8]) -> [u64; 4] {
     let (blocks, tail) = item.as_chunks::<16>();
@@ -105,7 +104,6 @@ pub(crate) fn x64_256(item: &[u8]) -> [u64; 4] {
 }
 
 /// Mixes in an incomplete last block, padded with zeroes.
-#[cfg(feature = "formats")]
 #[inline]
 fn stir_tail([h1, h2]: [u64; 2], block: &[u8; 16]) -> [u64; 2] {
     [h1 ^ scramble_first(u64_at(block, 0)), h2 ^ scramble_second(u64_at(block, 8))]
@@ -214,7 +212,6 @@ fn signed_word(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    #[cfg(feature = "formats")]
     #[test]
     fn both_halves_of_256_bits_are_those_of_the_plain_function() {
         let item: Vec<u8> = (0..100u32).map(|i| (i * 37 + 128) as u8).collect();
