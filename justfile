@@ -110,7 +110,11 @@ golden:
 packages:
     MAYHAP_PACKAGES=all cargo test -p mayhap-testkit --test packages -- --nocapture
 
-# Checks licences and sources of all dependencies; `cargo install cargo-deny` installs the program.
+# Compiles every published crate and the module with the oldest Rust, and the library for aarch64 and Windows. Minutes.
+portable:
+    tools/portable all
+
+# Checks licences and sources of all dependencies; `cargo install cargo-deny` installs the program, which takes minutes. `./test` has a short form.
 deny:
     cargo deny check licenses bans sources
 

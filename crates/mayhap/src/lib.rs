@@ -47,6 +47,8 @@
 //! Features: `file` (on by default) for files and memory maps, `named-hashes` for the hash functions of other systems that come from
 //! other crates, and all of them by name. Filters of Redisson, rbloom and pybloom_live need it.
 #![deny(unsafe_code)]
+// Only on docs.rs, which has a nightly compiler.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod answers;
 mod batch;
