@@ -63,6 +63,18 @@ pub fn create(capacity: u64, rate: f64, items: ItemEncoding) -> Result<WideBloom
 
 /// Creates an empty filter like `New(bits, probes)`.
 ///
+/// ```
+/// use mayhap::{ItemEncoding, WideBloom};
+/// use mayhap_formats::bits_and_blooms;
+///
+/// let mut seen = bits_and_blooms::create_exactly(9_586, 7, ItemEncoding::Utf8)?;
+/// assert!(seen.insert("ada") && seen.may_contain("ada"));
+/// assert_eq!(seen.inserted(), 1);
+/// let same = WideBloom::decode(&seen.encode())?; // a `.mayhap` file remembers all of it
+/// assert!(same.may_contain("ada"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// [`BuildError`] for more than 2^49 bits or more than 255 probes. For both, 0 means 1, as in Go.
 pub fn create_exactly(bits: u64, probes: u32, items: ItemEncoding) -> Result<WideBloom, BuildError> {

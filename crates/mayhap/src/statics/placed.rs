@@ -79,11 +79,7 @@ impl<F: Fingerprint, G: Twofold> Placed<F, G> {
     #[cold]
     #[inline(never)]
     fn may_contain_elsewhere(&self, hash: ItemHash) -> bool {
-        if let Some(table) = &self.foreign {
-            return table.difference(hash) == Some(F::default());
-        }
-        let _ = hash;
-        false
+        self.foreign.as_ref().is_some_and(|table| table.difference(hash) == Some(F::default()))
     }
 
     #[inline(always)]
