@@ -110,7 +110,7 @@ golden:
 packages:
     MAYHAP_PACKAGES=all cargo test -p mayhap-testkit --test packages -- --nocapture
 
-# Compiles every published crate and the module with the oldest Rust, and the library for aarch64 and Windows. Minutes.
+# Compiles all crates but server and program with the oldest Rust, and the library for aarch64 and Windows. Minutes.
 portable:
     tools/portable all
 
