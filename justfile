@@ -106,7 +106,15 @@ golden:
     MAYHAP_WRITE_GOLDEN=1 cargo test -p mayhap --all-features --test golden
     MAYHAP_WRITE_GOLDEN=1 cargo test -p mayhap-engine --test log_golden
 
-# Checks licences and sources of all dependencies; `cargo install cargo-deny` installs the program.
+# Packages all published crates as for crates.io, compiles them from the archives and runs their documentation tests. Minutes.
+packages:
+    MAYHAP_PACKAGES=all cargo test -p mayhap-testkit --test packages -- --nocapture
+
+# Compiles all crates but server and program with the oldest Rust, and the library for aarch64 and Windows. Minutes.
+portable:
+    tools/portable all
+
+# Checks licences and sources of all dependencies; `cargo install cargo-deny` installs the program, which takes minutes. `./test` has a short form.
 deny:
     cargo deny check licenses bans sources
 

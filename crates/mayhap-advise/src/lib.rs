@@ -43,3 +43,8 @@ pub use needs::{Deletes, Growth, ItemShape, Needs, NeedsError};
 pub use note::Note;
 pub use price::{Abilities, Cost, GROWABLE_TO, Misfit, Price, Structure, price_list};
 pub use recipe::rust_for;
+
+/// Runs the code of the README as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -57,3 +57,8 @@ pub use run::{Adds, Asks, Ran, Request, Run, Scratch, Slot};
 pub use touch::Touch;
 pub use traits::Traits;
 pub use value::Value;
+
+/// Runs the code of the README as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -50,3 +50,8 @@ pub use report::{Detail, Page};
 pub use salvage::{Damage, Losses, Salvage};
 pub use statistics::{CommandTotals, Statistics, Totals, TypeTotals};
 pub use watch::Watch;
+
+/// Runs the code of the README as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

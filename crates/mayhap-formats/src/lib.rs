@@ -85,3 +85,8 @@ pub mod spark;
 
 pub use foreign::{Resemblance, WriteError};
 pub use format::{Argument, Format, ReadError, ReadOptions, RebuildError, Sniffed, UnknownFormat};
+
+/// Runs the code of the README as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

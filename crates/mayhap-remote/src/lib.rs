@@ -47,3 +47,8 @@ pub use redisson::RedissonFilter;
 pub use report::{FilterReport, ShardFill};
 pub use request::{Access, Request};
 pub use sharded::ShardedFilter;
+
+/// Runs the code of the README as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -235,3 +235,8 @@ impl Drop for Running {
         }
     }
 }
+
+/// Runs the code of the README as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

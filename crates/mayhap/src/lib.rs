@@ -77,6 +77,8 @@
 //! other crates, and all of them by name (filters of Redisson, rbloom and pybloom_live need it). `serde` serializes all kinds, as the
 //! bytes of a `.mayhap` file; `uuid` makes an [`Item`] of a `Uuid`.
 #![deny(unsafe_code)]
+// Only on docs.rs, which has a nightly compiler.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod answers;
 mod batch;
@@ -160,3 +162,7 @@ pub use window::{Generation, Pace, Window, WindowShape};
 pub use xor_fuse::{
     BinaryFuse, BinaryFuse8, BinaryFuse16, BinaryFuse32, BinaryFuseShape, Xor, Xor8, Xor16, Xor32, XorShape,
 };
+/// Runs the code of this crate's README as tests. `mayhap-testkit` runs that of the other pages.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

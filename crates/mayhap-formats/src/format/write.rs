@@ -27,6 +27,14 @@ impl Format {
     /// [`WriteError::OtherPlacement`] for a filter of another rule, which must be [built](Self::build) from its items;
     /// [`WriteError::OtherKind`] if the format has no filters of this kind, [`WriteError::ReadOnly`] for formats that can only be read.
     pub fn write(self, filter: &Filter, out: &mut dyn Write) -> Result<(), WriteError> {
+        if let Some(layout) = self.fuse_layout() {
+            match filter {
+                Filter::BinaryFuse8(filter) => return fast_filter::write(filter, layout, out),
+                Filter::BinaryFuse16(filter) => return fast_filter::write(filter, layout, out),
+                Filter::BinaryFuse32(filter) => return fast_filter::write(filter, layout, out),
+                _ => {}
+            }
+        }
         match (self, filter) {
             (Self::Mayhap, filter) => Ok(encode_into(filter, out)?),
             (Self::Guava, Filter::Bloom(filter)) => guava::write(filter, out),
@@ -48,15 +56,6 @@ impl Format {
             (Self::BitsAndBloomsJson, Filter::WideBloom(filter)) => bits_and_blooms::write_json(filter, out),
             (Self::BlockFilter, Filter::Gcs(filter)) => block_filter::write(filter, out),
             (Self::Bip37, Filter::WideBloom(filter)) => bip37::write_items(filter, bip37::UPDATE_NONE, out),
-            (_, Filter::BinaryFuse8(filter)) if let Some(layout) = self.fuse_layout() => {
-                fast_filter::write(filter, layout, out)
-            }
-            (_, Filter::BinaryFuse16(filter)) if let Some(layout) = self.fuse_layout() => {
-                fast_filter::write(filter, layout, out)
-            }
-            (_, Filter::BinaryFuse32(filter)) if let Some(layout) = self.fuse_layout() => {
-                fast_filter::write(filter, layout, out)
-            }
             (Self::XorC, Filter::Xor8(filter)) => xor::write(filter, xor::XorLayout::C, out),
             (Self::XorC, Filter::Xor16(filter)) => xor::write(filter, xor::XorLayout::C, out),
             (Self::XorC, Filter::Xor32(filter)) => xor::write(filter, xor::XorLayout::C, out),

@@ -183,11 +183,11 @@ impl ItemEncoding {
             (Self::Bytes, ItemValue::Integer { value, bits }) => {
                 read(&value.to_le_bytes()[..(bits as usize / 8).min(16)])
             }
-            (Self::I64Le, ItemValue::Integer { value, .. }) if let Ok(number) = i64::try_from(value) => {
-                read(&number.to_le_bytes())
+            (Self::I64Le, ItemValue::Integer { value, .. }) if i64::try_from(value).is_ok() => {
+                read(&(value as i64).to_le_bytes())
             }
-            (Self::U64Le, ItemValue::Integer { value, .. }) if let Ok(number) = u64::try_from(value) => {
-                read(&number.to_le_bytes())
+            (Self::U64Le, ItemValue::Integer { value, .. }) if u64::try_from(value).is_ok() => {
+                read(&(value as u64).to_le_bytes())
             }
             _ => match self.encode(value) {
                 Ok(encoded) => read(encoded.as_ref()),

@@ -17,6 +17,8 @@ use std::{io, mem, ptr};
 
 use libc::{c_int, c_void, sigaction, siginfo_t};
 
+use super::pages::page_bytes;
+
 /// One map of a file. Entries are reused and never freed: the handler may read any of them at any time.
 struct Entry {
     /// Odd while the entry is being changed.
@@ -113,12 +115,6 @@ impl Drop for Guard {
         self.entry.set(0..0, ptr::null_mut());
         self.entry.is_taken.store(false, Ordering::Release);
     }
-}
-
-fn page_bytes() -> usize {
-    // SAFETY: the call only returns a number.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).unwrap_or(super::memory::LARGEST_PAGE_BYTES)
 }
 
 /// Installs the handler: from now on a lost map of a file is marked and does not end the process. One call is

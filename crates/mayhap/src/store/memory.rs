@@ -13,10 +13,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{fmt, slice};
 
-use memmap2::MmapMut;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Relocate;
+#[cfg(unix)]
+use super::pages::Pages;
 use crate::error::BuildError;
 
 /// A cache line, which is also the unit of allocation.
@@ -26,8 +27,10 @@ pub(crate) const WORDS_PER_LINE: usize = LINE_BYTES / size_of::<u64>();
 
 /// An array of at least this size gets pages of its own and asks for huge pages. A smaller array would not
 /// fill a single huge page. Miri has no huge pages.
+#[cfg(unix)]
 const OWN_PAGES_FROM_BYTES: usize = if cfg!(miri) { usize::MAX } else { 2 << 20 };
 /// The size of a huge page on the systems that have them.
+#[cfg(unix)]
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Whether large arrays also come from the heap.
@@ -72,27 +75,17 @@ pub struct Lines {
     /// Anonymous pages or a private (copy-on-write) view of a file; unmapped when dropped. `None` for heap
     /// memory, allocated by [`heap_layout`], and for an empty array. Boxed, because there may be a hundred
     /// million small arrays, which do not need it.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "held only to be dropped"))]
-    pages: Option<Box<Pages>>,
+    #[cfg(unix)]
+    pages: Option<Box<OwnPages>>,
 }
 
 /// Pages of our own, anonymous or of a file.
-struct Pages {
+#[cfg(unix)]
+struct OwnPages {
     /// For a file: detects its loss. Dropped before the map.
-    #[cfg(all(unix, feature = "file"))]
+    #[cfg(feature = "file")]
     _guard: Option<super::fault::Guard>,
-    map: MmapMut,
-}
-
-impl Pages {
-    /// Wraps anonymous pages.
-    fn of_memory(map: MmapMut) -> Box<Self> {
-        Box::new(Self {
-            #[cfg(all(unix, feature = "file"))]
-            _guard: None,
-            map,
-        })
-    }
+    map: Pages,
 }
 
 /// Returns the layout with which `bytes` bytes of heap memory are allocated and freed.
@@ -112,40 +105,67 @@ impl Lines {
         let refused = || BuildError::OutOfMemory { bytes: (lines as u64).saturating_mul(LINE_BYTES as u64) };
         if lines == 0 {
             let start = NonNull::<Aligned>::dangling().cast();
-            return Ok(Self { start, words: 0, room_words: 0, pages: None });
+            return Ok(Self::on_heap(start, 0));
         }
         let bytes = lines.checked_mul(LINE_BYTES).ok_or_else(refused)?;
+        #[cfg(unix)]
         if bytes >= OWN_PAGES_FROM_BYTES && !ALL_FROM_HEAP.load(Ordering::Relaxed) {
             return Self::on_huge_pages(bytes).ok_or_else(refused);
         }
         let layout = heap_layout(bytes).ok_or_else(refused)?;
         // SAFETY: the layout is not empty, because `lines` is not 0.
         let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }.cast()).ok_or_else(refused)?;
-        let words = lines * WORDS_PER_LINE;
-        Ok(Self { start, words, room_words: words, pages: None })
+        Ok(Self::on_heap(start, lines * WORDS_PER_LINE))
+    }
+
+    /// Words that have no pages of their own.
+    fn on_heap(start: NonNull<u64>, words: usize) -> Self {
+        Self {
+            start,
+            words,
+            room_words: words,
+            #[cfg(unix)]
+            pages: None,
+        }
+    }
+
+    /// Has it memory of the heap?
+    fn is_on_heap(&self) -> bool {
+        #[cfg(unix)]
+        if self.pages.is_some() {
+            return false;
+        }
+        self.room_words > 0
     }
 
     /// Takes fresh pages from the system, starting on a huge-page boundary; untouched pages cost no memory.
+    #[cfg(unix)]
     fn on_huge_pages(bytes: usize) -> Option<Self> {
-        let mut pages = MmapMut::map_anon(bytes.checked_add(HUGE_PAGE_BYTES)?).ok()?;
-        let offset = pages.as_ptr().align_offset(HUGE_PAGE_BYTES);
+        let map = Pages::of_memory(bytes.checked_add(HUGE_PAGE_BYTES)?)?;
+        let address = map.first().as_ptr().addr();
+        let offset = address.next_multiple_of(HUGE_PAGE_BYTES) - address;
         #[cfg(target_os = "linux")]
-        // Not for the partial huge page at the end: it would take a whole one. A system without huge pages
-        // returns an error, and the memory is usable as before.
-        let _ =
-            pages.advise_range(memmap2::Advice::HugePage, offset, bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES);
-        let start = NonNull::new(pages[offset..offset + bytes].as_mut_ptr())?.cast();
+        // Not for the partial huge page at the end: it would take a whole one. On a system without huge pages,
+        // the memory is usable as before.
+        map.ask_for_huge_pages(offset..offset + bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES);
+        // SAFETY: the map has `HUGE_PAGE_BYTES` more than `bytes`, and `offset` is less than that.
+        let start = unsafe { map.first().add(offset) }.cast();
         let words = bytes / size_of::<u64>();
-        Some(Self { start, words, room_words: words, pages: Some(Pages::of_memory(pages)) })
+        let pages = OwnPages {
+            #[cfg(feature = "file")]
+            _guard: None,
+            map,
+        };
+        Some(Self { start, words, room_words: words, pages: Some(Box::new(pages)) })
     }
 
     /// Maps `lines` lines of `file` from byte `offset` on, copy-on-write: writes stay private to this
     /// process.
     ///
-    /// `None` if the system refuses, or if `offset` is not a multiple of [`LINE_BYTES`]. `lost` becomes true
+    /// `None` if the system refuses or maps no files, or if `offset` is not a multiple of [`LINE_BYTES`]. `lost` becomes true
     /// when the system no longer has the bytes and [`survive`](super::survive) was called; from then on all
     /// words are zero.
-    #[cfg(feature = "file")]
+    #[cfg(all(unix, feature = "file"))]
     pub(crate) fn mapped(
         file: &std::fs::File,
         offset: u64,
@@ -153,33 +173,33 @@ impl Lines {
         lost: &std::sync::Arc<AtomicBool>,
     ) -> Option<Self> {
         let bytes = lines.checked_mul(LINE_BYTES)?;
-        let mut options = memmap2::MmapOptions::new();
-        options.offset(offset).len(bytes).no_reserve_swap();
         // SAFETY: the map is private, so our writes never reach the file. If another process changes or
         // truncates the file in place meanwhile, reads may return other bits or fault, as for every memory
         // map; `file::open` documents this, `file::Backing` detects it, and our own writer never changes a
         // file in place. All reads are atomic or raw loads, which assume nothing about the values.
-        let mut pages = unsafe { options.map_copy(file) }.ok()?;
-        #[cfg(unix)]
-        // Lookups read at random places, so read-ahead would only load pages that are not used. The system
-        // may refuse the advice.
-        let _ = pages.advise(memmap2::Advice::Random);
-        let start = NonNull::new(pages.as_mut_ptr())?;
+        let (map, before) = unsafe { Pages::of_file(file, offset, bytes) }?;
+        // Lookups read at random places, so read-ahead would only load pages that are not used.
+        map.expect_scattered_reads();
+        // SAFETY: the map has `before + bytes` bytes.
+        let start = unsafe { map.first().add(before) };
         if start.as_ptr().align_offset(LINE_BYTES) != 0 {
             return None;
         }
-        #[cfg(not(unix))]
-        let _ = lost;
-        let pages = Pages {
-            #[cfg(unix)]
-            _guard: Some(super::fault::Guard::new(
-                start.as_ptr().addr()..start.as_ptr().addr() + bytes,
-                lost,
-            )),
-            map: pages,
-        };
+        let first = start.as_ptr().addr();
+        let pages = OwnPages { _guard: Some(super::fault::Guard::new(first..first + bytes, lost)), map };
         let words = lines * WORDS_PER_LINE;
         Some(Self { start: start.cast(), words, room_words: words, pages: Some(Box::new(pages)) })
+    }
+
+    /// Returns `None`: this system maps no files.
+    #[cfg(all(not(unix), feature = "file"))]
+    pub(crate) fn mapped(
+        _file: &std::fs::File,
+        _offset: u64,
+        _lines: usize,
+        _lost: &std::sync::Arc<AtomicBool>,
+    ) -> Option<Self> {
+        None
     }
 
     /// Returns all words, for any thread to read (and for atomic twins to write).
@@ -209,7 +229,7 @@ impl Lines {
     /// Offers its memory to `by`, which may move it, if it is heap memory.
     pub(crate) fn relocate(&mut self, by: &mut dyn Relocate) {
         let bytes = self.room_words * size_of::<u64>();
-        if bytes == 0 || self.pages.is_some() {
+        if !self.is_on_heap() {
             return;
         }
         if let Some(layout) = heap_layout(bytes)
@@ -261,9 +281,9 @@ impl Lines {
     pub(crate) fn give_back(&mut self, words: Range<usize>) {
         assert!(words.start <= words.end && words.end <= self.words);
         #[cfg(unix)]
-        if let Some(pages) = &self.pages {
+        if let Some(pages) = &mut self.pages {
             // Pages are computed from addresses: the payload of a mapped file begins in the middle of a page.
-            let (map, start) = (pages.map.as_ptr().addr(), self.start.as_ptr().addr());
+            let (map, start) = (pages.map.first().as_ptr().addr(), self.start.as_ptr().addr());
             let page =
                 |word: usize| (start + word * size_of::<u64>()) / LARGEST_PAGE_BYTES * LARGEST_PAGE_BYTES;
             // Starts at the page that contains the first word, because the words before it were given back
@@ -271,12 +291,9 @@ impl Lines {
             let first = page(words.start).max(start);
             let bytes = page(words.end).saturating_sub(first);
             let first = first - map;
+            // Any value is a valid word, and `&mut self` says that nobody is looking.
             if bytes > 0 {
-                let advice = memmap2::UncheckedAdvice::DontNeed;
-                // SAFETY: the range lies in the map. Its bytes become zeroes or those of the file again: any
-                // value is a valid word, and `&mut self` excludes readers. A refusal leaves the memory
-                // unchanged.
-                let _ = unsafe { pages.map.unchecked_advise_range(advice, first, bytes) };
+                pages.map.give_back(first..first + bytes);
             }
         }
     }
@@ -419,7 +436,7 @@ struct Aligned;
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        if self.pages.is_some() || self.room_words == 0 {
+        if !self.is_on_heap() {
             return;
         }
         if let Some(layout) = heap_layout(self.room_words * size_of::<u64>()) {
@@ -485,7 +502,7 @@ mod tests {
     }
 
     // Uses pages of the system, which Miri does not have.
-    #[cfg(not(miri))]
+    #[cfg(all(unix, not(miri)))]
     #[test]
     fn giving_words_back_leaves_the_others_unchanged() {
         let words = 3 * HUGE_PAGE_BYTES / 8 + 800;

@@ -4,6 +4,8 @@ mod bits;
 #[cfg(all(unix, feature = "file"))]
 mod fault;
 mod memory;
+#[cfg(unix)]
+mod pages;
 mod relocate;
 mod segments;
 
