@@ -1,71 +1,23 @@
 //! The guarantees of `Bloom` and `BlockedBloom`: no false negatives, and the rate is inside its band.
 
+mod support;
+
 use std::ops::RangeInclusive;
 
 use mayhap::{
-    Answers, AtomicBlockedBloom, AtomicBloom, BlockedBloom, BlockedLayout, BlockedShape, Bloom, BloomShape,
+    AtomicBlockedBloom, AtomicBloom, BlockedBloom, BlockedLayout, BlockedShape, Bloom, BloomShape,
     BuildError, HashScheme, ItemHash, MergeError, SecretKey, WellMixed,
 };
 use mayhap_testkit::bad::{AlwaysMayhap, AlwaysNo, ForgetsOnDecode};
 use mayhap_testkit::suite::{Operation, RatePlan, Script, keeps_its_rate, never_forgets, wrong_answers};
 use mayhap_testkit::{Inserted, Shape, Subject, band_with_model_error, non_member_u64};
 
+use self::support::Tested;
+
 /// The number of random operations a filter must survive; `just promises` sets ten million.
 fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS")
         .map_or(500_000, |text| text.parse().expect("MAYHAP_OPERATIONS is a number"))
-}
-
-struct Classic(Bloom);
-
-impl Subject for Classic {
-    fn insert(&mut self, item: &[u8]) -> Inserted {
-        self.0.insert(item).into()
-    }
-    fn may_contain(&self, item: &[u8]) -> bool {
-        self.0.may_contain(item)
-    }
-    fn round_trip(&self) -> Option<Result<Self, String>> {
-        Some(Bloom::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
-    }
-    fn merge(&mut self, other: &Self) -> Option<Result<(), String>> {
-        Some(self.0.union(&other.0).map_err(|error| error.to_string()))
-    }
-    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
-        self.0.insert_batch(items);
-        vec![Inserted::Mayhap; items.len()]
-    }
-    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
-        let mut answers = Answers::new();
-        self.0.may_contain_batch(items, &mut answers);
-        answers.iter().collect()
-    }
-}
-
-struct Blocked(BlockedBloom);
-
-impl Subject for Blocked {
-    fn insert(&mut self, item: &[u8]) -> Inserted {
-        self.0.insert(item).into()
-    }
-    fn may_contain(&self, item: &[u8]) -> bool {
-        self.0.may_contain(item)
-    }
-    fn round_trip(&self) -> Option<Result<Self, String>> {
-        Some(BlockedBloom::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
-    }
-    fn merge(&mut self, other: &Self) -> Option<Result<(), String>> {
-        Some(self.0.union(&other.0).map_err(|error| error.to_string()))
-    }
-    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
-        self.0.insert_batch(items);
-        vec![Inserted::Mayhap; items.len()]
-    }
-    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
-        let mut answers = Answers::new();
-        self.0.may_contain_batch(items, &mut answers);
-        answers.iter().collect()
-    }
 }
 
 /// The atomic twins write through `&self`; everything else is the plain filter's.
@@ -111,13 +63,13 @@ impl Subject for SharedBlocked {
 
 const CAPACITY: u64 = 20_000;
 
-fn classic(capacity: u64, fpr: f64) -> impl Fn(u64) -> Classic {
-    move |seed| Classic(Bloom::for_capacity(capacity, fpr, seed).unwrap())
+fn classic(capacity: u64, fpr: f64) -> impl Fn(u64) -> Tested {
+    move |seed| Tested::new(Bloom::for_capacity(capacity, fpr, seed).unwrap())
 }
 
-fn blocked(layout: BlockedLayout, capacity: u64, fpr: f64) -> impl Fn(u64) -> Blocked {
+fn blocked(layout: BlockedLayout, capacity: u64, fpr: f64) -> impl Fn(u64) -> Tested {
     let shape = BlockedShape::with_layout(layout, capacity, fpr).unwrap();
-    move |seed| Blocked(BlockedBloom::with_shape(shape, seed).unwrap())
+    move |seed| Tested::new(BlockedBloom::with_shape(shape, seed).unwrap())
 }
 
 /// Rates for which the dense layout has one, two and three lines per item.
@@ -134,7 +86,7 @@ fn the_classic_filter_never_forgets() {
 fn a_keyed_filter_never_forgets() {
     let make = |seed: u64| {
         let key = SecretKey::new((u128::from(seed) << 64 | 77).to_le_bytes());
-        Classic(Bloom::for_capacity(CAPACITY, 0.01, HashScheme::keyed(key)).unwrap())
+        Tested::new(Bloom::for_capacity(CAPACITY, 0.01, HashScheme::keyed(key)).unwrap())
     };
     never_forgets(make, &Script::new(operations() / 4, CAPACITY)).unwrap();
 }
@@ -238,7 +190,7 @@ fn small_filters_keep_very_low_rates() {
         seeds: &seeds,
         promised: band(non_members * seeds.len() as u64, expected),
     };
-    keeps_its_rate(|seed| Classic(Bloom::with_shape(shape, seed).unwrap()), &plan).unwrap();
+    keeps_its_rate(|seed| Tested::new(Bloom::with_shape(shape, seed).unwrap()), &plan).unwrap();
 }
 
 #[test]
@@ -412,14 +364,14 @@ fn the_best_use_of_given_memory_is_told() {
 #[test]
 fn the_fill_tells_of_the_items() {
     let filled = |seed| {
-        let mut filter = Classic(Bloom::for_capacity(CAPACITY, 0.01, seed).unwrap());
+        let mut filter = Tested::new(Bloom::for_capacity(CAPACITY, 0.01, seed).unwrap());
         (0..CAPACITY).for_each(|i| {
             filter.insert(&Shape::Mail.member(seed, i));
         });
         filter
     };
     for seed in SEEDS {
-        let filter = filled(seed).0;
+        let filter = Bloom::try_from(filled(seed).filter).unwrap();
         let estimate = filter.estimated_items() as f64 / CAPACITY as f64;
         assert!((0.98..1.02).contains(&estimate), "{estimate}");
         assert!((0.48..0.54).contains(&filter.fill()), "{}", filter.fill());
@@ -487,7 +439,7 @@ fn tiny_filters_are_as_good_as_the_model_says() {
             seeds: &seeds,
             promised: band(non_members * seeds.len() as u64, expected),
         };
-        keeps_its_rate(|seed| Classic(Bloom::with_shape(shape, seed).unwrap()), &plan)
+        keeps_its_rate(|seed| Tested::new(Bloom::with_shape(shape, seed).unwrap()), &plan)
             .unwrap_or_else(|failure| panic!("{items} items: {failure}"));
     }
 }

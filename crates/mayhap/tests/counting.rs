@@ -1,5 +1,7 @@
 //! The promises of the counting filter.
 
+mod support;
+
 use mayhap::{
     Answers, Bloom, BloomShape, BuildError, CountingBloom, CountingShape, DecodeError, HashScheme, MergeError,
 };
@@ -8,10 +10,10 @@ use mayhap_testkit::bad::{AlwaysMayhap, AlwaysNo, UnsticksCounters, WrapsCounter
 use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::rng::Rng;
 use mayhap_testkit::suite::{Failure, RatePlan, Script, keeps_its_rate, never_forgets};
-use mayhap_testkit::{
-    Inserted, Shape, Subject, band_with_model_error, member, member_u64, non_member, non_member_u64,
-};
+use mayhap_testkit::{Shape, Subject, band_with_model_error, member, member_u64, non_member, non_member_u64};
 use xxhash_rust::xxh3::xxh3_64;
+
+use self::support::{Tested, operations};
 
 #[global_allocator]
 static METER: AllocMeter = AllocMeter;
@@ -19,61 +21,14 @@ static METER: AllocMeter = AllocMeter;
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 const HEADER_BYTES: usize = 192;
 
-struct Counting(CountingBloom);
-
-impl Counting {
-    fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
-        Self(CountingBloom::for_capacity(capacity, fpr, seed).unwrap())
-    }
-}
-
-impl Subject for Counting {
-    fn insert(&mut self, item: &[u8]) -> Inserted {
-        self.0.insert(item).into()
-    }
-
-    fn may_contain(&self, item: &[u8]) -> bool {
-        self.0.may_contain(item)
-    }
-
-    fn remove(&mut self, item: &[u8]) -> Option<bool> {
-        Some(self.0.remove(item))
-    }
-
-    fn round_trip(&self) -> Option<Result<Self, String>> {
-        Some(CountingBloom::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
-    }
-
-    fn merge(&mut self, other: &Self) -> Option<Result<(), String>> {
-        Some(self.0.union(&other.0).map_err(|error| error.to_string()))
-    }
-
-    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
-    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
-        let mut one_by_one = self.0.try_clone().unwrap();
-        let outcomes: Vec<bool> = items.iter().map(|item| one_by_one.insert(item)).collect();
-        let new = self.0.insert_batch(items);
-        assert_eq!(new, outcomes.iter().filter(|new| **new).count() as u64);
-        assert_eq!(self.0.encode(), one_by_one.encode());
-        outcomes.into_iter().map(Inserted::from).collect()
-    }
-
-    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
-        let mut answers = Answers::new();
-        self.0.may_contain_batch(items, &mut answers);
-        answers.iter().collect()
-    }
-}
-
-/// `MAYHAP_OPERATIONS` sets a longer run.
-fn operations() -> u64 {
-    std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
+fn counting(capacity: u64, fpr: f64, seed: u64) -> Tested {
+    Tested::new(CountingBloom::for_capacity(capacity, fpr, seed).unwrap())
 }
 
 #[test]
 fn never_forgets_remaining_members() {
     let script = Script::new(operations(), 2_000);
-    let report = never_forgets(|seed| Counting::for_capacity(2_000, 0.01, seed), &script).unwrap();
+    let report = never_forgets(|seed| counting(2_000, 0.01, seed), &script).unwrap();
     assert_eq!(report.missing(), []);
     assert!(report.mayhap_to_removed > 0, "a removed item is a false positive as often as any non-member");
 }
@@ -82,7 +37,7 @@ fn never_forgets_remaining_members() {
 fn never_forgets_among_many_copies_in_a_filter_far_too_small() {
     // 300 copies of up to 40 a number in 64 counters: nearly every counter has stuck at the end.
     let shape = CountingShape::exactly(64, 2, 64).unwrap();
-    let make = |seed| Counting(CountingBloom::with_shape(shape, seed).unwrap());
+    let make = |seed| Tested::new(CountingBloom::with_shape(shape, seed).unwrap());
     let script = Script { max_copies: 40, mayhap_limit: 1.0, ..Script::new(operations() / 10, 300) };
     assert_eq!(never_forgets(make, &script).unwrap().missing(), []);
 }
@@ -109,7 +64,7 @@ fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
 #[test]
 fn full_filters_keep_their_rate_and_a_tenth_too_full_is_detected() {
     for fpr in [0.1, 0.01, 0.001] {
-        let make = |seed| Counting::for_capacity(CAPACITY, fpr, seed);
+        let make = |seed| counting(CAPACITY, fpr, seed);
         let report = keeps_its_rate(make, &plan(fpr, CAPACITY)).unwrap();
         assert!(report.observed_fpr() <= fpr * 1.05, "{fpr}: {}", report.observed_fpr());
         let failure = keeps_its_rate(make, &plan(fpr, CAPACITY * 11 / 10)).unwrap_err();
@@ -185,7 +140,7 @@ fn lost_to_saturation(mut filter: impl Subject) -> usize {
 fn saturation_loses_no_item() {
     let mut lost_by_the_twin = 0;
     for seed in SEEDS {
-        assert_eq!(lost_to_saturation(Counting::for_capacity(500, 0.01, seed)), 0);
+        assert_eq!(lost_to_saturation(counting(500, 0.01, seed)), 0);
         lost_by_the_twin += lost_to_saturation(UnsticksCounters::for_capacity(500, 0.01, seed));
     }
     assert!(lost_by_the_twin > 0, "a filter that decrements a stuck counter must be detected");

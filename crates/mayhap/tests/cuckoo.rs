@@ -1,5 +1,7 @@
 //! The promises of the cuckoo filter and of its growable twin.
 
+mod support;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use mayhap::{
@@ -16,118 +18,16 @@ use mayhap_testkit::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::support::{Tested, operations};
+
 #[global_allocator]
 static METER: AllocMeter = AllocMeter;
 
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 const HEADER_BYTES: usize = 192;
 
-struct Plain(Cuckoo);
-struct Growing(GrowableCuckoo);
-
-impl Plain {
-    fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
-        Self(Cuckoo::for_capacity(capacity, fpr, seed).unwrap())
-    }
-
-    fn with_shape(shape: CuckooShape, seed: u64) -> Self {
-        Self(Cuckoo::with_shape(shape, seed).unwrap())
-    }
-}
-
-impl Subject for Plain {
-    fn insert(&mut self, item: &[u8]) -> Inserted {
-        let before = self.0.inserted();
-        let outcome = self.0.insert(item);
-        assert_eq!(self.0.inserted(), before + u64::from(outcome.is_ok()));
-        outcome.into()
-    }
-
-    fn may_contain(&self, item: &[u8]) -> bool {
-        assert_eq!(self.0.may_contain(item), self.0.count(item) > 0);
-        self.0.may_contain(item)
-    }
-
-    fn remove(&mut self, item: &[u8]) -> Option<bool> {
-        let copies = self.0.count(item);
-        let removed = self.0.remove(item);
-        assert_eq!(self.0.count(item), copies - u64::from(removed), "exactly one copy");
-        Some(removed)
-    }
-
-    fn round_trip(&self) -> Option<Result<Self, String>> {
-        Some(Cuckoo::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
-    }
-
-    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
-    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
-        let mut one_by_one = self.0.try_clone().unwrap();
-        let mut outcomes: Vec<_> = Vec::new();
-        for item in items {
-            let outcome = one_by_one.insert(item);
-            let refused = outcome.is_err();
-            outcomes.push(outcome);
-            if refused {
-                break;
-            }
-        }
-        let new = outcomes.iter().filter(|outcome| **outcome == Ok(true)).count() as u64;
-        match (self.0.insert_batch(items), outcomes.last()) {
-            (Ok(count), _) => assert_eq!(count, new),
-            (Err(error), Some(Err(single))) => assert_eq!(error, *single),
-            (result, last) => panic!("{result:?} for the batch, {last:?} one by one"),
-        }
-        assert_eq!(self.0.encode(), one_by_one.encode());
-        // Nothing after the first rejection was tried: counts as rejected.
-        let mut outcomes: Vec<Inserted> = outcomes.into_iter().map(Inserted::from).collect();
-        outcomes.resize(items.len(), Inserted::Refused);
-        outcomes
-    }
-
-    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
-        let mut answers = Answers::new();
-        self.0.may_contain_batch(items, &mut answers);
-        answers.iter().collect()
-    }
-}
-
-impl Subject for Growing {
-    fn insert(&mut self, item: &[u8]) -> Inserted {
-        self.0.insert(item).into()
-    }
-
-    fn may_contain(&self, item: &[u8]) -> bool {
-        assert_eq!(self.0.may_contain(item), self.0.count(item) > 0);
-        self.0.may_contain(item)
-    }
-
-    fn remove(&mut self, item: &[u8]) -> Option<bool> {
-        Some(self.0.remove(item))
-    }
-
-    fn round_trip(&self) -> Option<Result<Self, String>> {
-        Some(GrowableCuckoo::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
-    }
-
-    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
-        let mut one_by_one = self.0.try_clone().unwrap();
-        let outcomes: Vec<bool> = items.iter().map(|item| one_by_one.insert(item).unwrap()).collect();
-        let new = self.0.insert_batch(items).unwrap();
-        assert_eq!(new, outcomes.iter().filter(|new| **new).count() as u64);
-        assert_eq!(self.0.encode(), one_by_one.encode());
-        outcomes.into_iter().map(Inserted::from).collect()
-    }
-
-    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
-        let mut answers = Answers::new();
-        self.0.may_contain_batch(items, &mut answers);
-        answers.iter().collect()
-    }
-}
-
-/// `MAYHAP_OPERATIONS` sets a longer run.
-fn operations() -> u64 {
-    std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
+fn plain(capacity: u64, fpr: f64, seed: u64) -> Tested {
+    Tested::new(Cuckoo::for_capacity(capacity, fpr, seed).unwrap())
 }
 
 /// Shapes of every bucket size and storage, for `capacity` items at 1 %.
@@ -142,12 +42,12 @@ fn shapes(capacity: u64) -> Vec<CuckooShape> {
 #[test]
 fn never_forgets_remaining_members() {
     let script = Script::new(operations(), 2_000);
-    let report = never_forgets(|seed| Plain::for_capacity(2_000, 0.01, seed), &script).unwrap();
+    let report = never_forgets(|seed| plain(2_000, 0.01, seed), &script).unwrap();
     assert_eq!(report.missing(), [Operation::Merge]);
     assert!(report.mayhap_to_removed > 0, "a removed item is a false positive as often as any non-member");
     for shape in shapes(500) {
         let script = Script { refusals: Refusals::Counted, ..Script::new(operations() / 8, 500) };
-        never_forgets(|seed| Plain::with_shape(shape, seed), &script)
+        never_forgets(|seed| Tested::new(Cuckoo::with_shape(shape, seed).unwrap()), &script)
             .unwrap_or_else(|failure| panic!("{shape}: {failure}"));
     }
 }
@@ -163,7 +63,7 @@ fn never_forgets_among_collisions_in_a_table_that_rejects() {
         CuckooShape::exactly_semi_sorted(20, 5, 80).unwrap(),
     ];
     for shape in tiny {
-        let make = |seed| Plain::with_shape(shape, seed);
+        let make = |seed| Tested::new(Cuckoo::with_shape(shape, seed).unwrap());
         let script = Script {
             max_copies: 4,
             mayhap_limit: 1.0,
@@ -179,7 +79,7 @@ fn never_forgets_among_collisions_in_a_table_that_rejects() {
 fn growing_filters_never_forget() {
     let script = Script::new(operations(), 4_000);
     let report =
-        never_forgets(|seed| Growing(GrowableCuckoo::for_growth(3, 4_000, 0.01, seed).unwrap()), &script)
+        never_forgets(|seed| Tested::new(GrowableCuckoo::for_growth(3, 4_000, 0.01, seed).unwrap()), &script)
             .unwrap();
     assert_eq!(report.missing(), [Operation::Merge]);
 }
@@ -239,7 +139,7 @@ fn full_filters_keep_their_rate_and_a_fifth_too_empty_is_detected() {
     // The model is exact for short fingerprints too; the usual 2b/2^f is 30 % off there.
     shapes.push(CuckooShape::exactly(2_700, 4, 4, CAPACITY).unwrap());
     for shape in shapes {
-        let make = |seed| Plain::with_shape(shape, seed);
+        let make = |seed| Tested::new(Cuckoo::with_shape(shape, seed).unwrap());
         let report = keeps_its_rate(make, &plan(&shape, CAPACITY))
             .unwrap_or_else(|failure| panic!("{shape}: {failure}"));
         assert!(report.observed_fpr() <= shape.target_fpr() * 1.05, "{shape}: {}", report.observed_fpr());

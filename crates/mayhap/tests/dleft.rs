@@ -1,5 +1,7 @@
 //! The promises of the d-left filter.
 
+mod support;
+
 use std::collections::HashMap;
 
 use mayhap::{
@@ -16,70 +18,21 @@ use mayhap_testkit::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::support::{Tested, operations};
+
 #[global_allocator]
 static METER: AllocMeter = AllocMeter;
 
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 const HEADER_BYTES: usize = 192;
 
-struct Filter(DLeft);
-
-impl Filter {
-    fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
-        Self(DLeft::for_capacity(capacity, fpr, seed).unwrap())
-    }
-
-    fn exactly(buckets: u64, fingerprint_bits: u32, seed: u64) -> Self {
-        let shape = DLeftShape::exactly(buckets, fingerprint_bits, buckets * 24).unwrap();
-        Self(DLeft::with_shape(shape, seed).unwrap())
-    }
+fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Tested {
+    Tested::new(DLeft::for_capacity(capacity, fpr, seed).unwrap())
 }
 
-impl Subject for Filter {
-    fn insert(&mut self, item: &[u8]) -> Inserted {
-        self.0.insert(item).into()
-    }
-
-    fn may_contain(&self, item: &[u8]) -> bool {
-        self.0.may_contain(item)
-    }
-
-    fn remove(&mut self, item: &[u8]) -> Option<bool> {
-        Some(self.0.remove(item))
-    }
-
-    fn round_trip(&self) -> Option<Result<Self, String>> {
-        Some(DLeft::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
-    }
-
-    fn merge(&mut self, other: &Self) -> Option<Result<(), String>> {
-        Some(self.0.union(&other.0).map_err(|error| error.to_string()))
-    }
-
-    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
-    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
-        let mut one_by_one = self.0.try_clone().unwrap();
-        let outcomes: Vec<_> = items.iter().map(|item| one_by_one.insert(item)).collect();
-        let went_in = outcomes.iter().take_while(|outcome| outcome.is_ok()).count();
-        if went_in == items.len() {
-            let new = outcomes.iter().filter(|outcome| **outcome == Ok(true)).count() as u64;
-            assert_eq!(self.0.insert_batch(items), Ok(new));
-            assert_eq!(self.0.encode(), one_by_one.encode());
-        } else {
-            // A batch ends at the first rejection, and the count tells where that was.
-            let before = self.0.inserted();
-            assert!(matches!(self.0.insert_batch(items), Err(InsertError::Full { .. })));
-            assert_eq!(self.0.inserted() - before, went_in as u64);
-            self.0 = one_by_one;
-        }
-        outcomes.into_iter().map(Inserted::from).collect()
-    }
-
-    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
-        let mut answers = Answers::new();
-        self.0.may_contain_batch(items, &mut answers);
-        answers.iter().collect()
-    }
+fn exactly(buckets: u64, fingerprint_bits: u32, seed: u64) -> DLeft {
+    let shape = DLeftShape::exactly(buckets, fingerprint_bits, buckets * 24).unwrap();
+    DLeft::with_shape(shape, seed).unwrap()
 }
 
 /// The mistake the placement is there to avoid: four buckets that have nothing to do with each other, and a removal that takes the
@@ -128,15 +81,10 @@ impl Subject for FourUnrelatedBuckets {
     }
 }
 
-/// `MAYHAP_OPERATIONS` sets a longer run.
-fn operations() -> u64 {
-    std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
-}
-
 #[test]
 fn never_forgets_remaining_members() {
     let script = Script::new(operations(), 2_000);
-    let report = never_forgets(|seed| Filter::for_capacity(2_000, 0.01, seed), &script).unwrap();
+    let report = never_forgets(|seed| for_capacity(2_000, 0.01, seed), &script).unwrap();
     assert_eq!(report.missing(), []);
     assert!(report.mayhap_to_removed > 0, "a removed item is a false positive as often as any non-member");
 }
@@ -145,10 +93,7 @@ fn never_forgets_remaining_members() {
 fn never_forgets_whatever_the_size() {
     for (capacity, fpr, seed) in [(64, 0.3, 1), (100, 1e-3, 2), (333, 1e-6, 3), (1_000, 1e-9, 4)] {
         let script = Script { seed, max_copies: 20, ..Script::new(operations() / 20, capacity) };
-        assert_eq!(
-            never_forgets(|seed| Filter::for_capacity(capacity, fpr, seed), &script).unwrap().missing(),
-            []
-        );
+        assert_eq!(never_forgets(|seed| for_capacity(capacity, fpr, seed), &script).unwrap().missing(), []);
     }
 }
 
@@ -156,7 +101,7 @@ fn never_forgets_whatever_the_size() {
 fn fingerprints_of_four_bits_collide_often_and_no_item_is_lost() {
     // Of 100 · 16 pairs 1 500 items take some 1 000: nearly every item shares its own with others.
     let script = Script { max_copies: 4, mayhap_limit: 1.0, ..Script::new(operations() / 4, 1_500) };
-    let report = never_forgets(|seed| Filter::exactly(100, 4, seed), &script).unwrap();
+    let report = never_forgets(|seed| Tested::new(exactly(100, 4, seed)), &script).unwrap();
     assert_eq!(report.missing(), []);
     let failure = never_forgets(|seed| FourUnrelatedBuckets::new(100, seed), &script).unwrap_err();
     assert!(matches!(failure, Failure::Forgot { .. } | Failure::WouldNotRemove { .. }), "{failure}");
@@ -172,7 +117,7 @@ fn never_forgets_among_refusals() {
         ..Script::new(operations() / 10, 300)
     };
     let script = Script { merges: 0, ..script };
-    let report = never_forgets(|seed| Filter::exactly(3, 10, seed), &script).unwrap();
+    let report = never_forgets(|seed| Tested::new(exactly(3, 10, seed)), &script).unwrap();
     assert!(report.refused > 1_000, "{}", report.refused);
 }
 
@@ -191,7 +136,7 @@ fn storms_on_colliding_fingerprints_lose_no_item() {
     for (buckets, bits) in [(1, 1), (1, 3), (2, 1), (3, 2), (7, 1), (16, 3), (5, 7), (9, 38)] {
         let mut rng = Rng::new(buckets * 100 + u64::from(bits));
         for round in 0..40 {
-            let mut filter = Filter::exactly(buckets, bits, round).0;
+            let mut filter = exactly(buckets, bits, round);
             let mut copies = [0_u32; 12];
             for _ in 0..300 {
                 let item = rng.below(12);
@@ -230,11 +175,11 @@ fn storms_on_colliding_fingerprints_lose_no_item() {
 /// The filter is an exact multiset of pairs of bucket and fingerprint: if those are known, so is every count.
 #[test]
 fn counts_are_exact_for_all_items_that_share_a_pair() {
-    let mut filter = Filter::exactly(50, 4, 9).0;
+    let mut filter = exactly(50, 4, 9);
     // Filters with a single item tell which items share a pair.
     let alone: Vec<DLeft> = (0..200_u64)
         .map(|item| {
-            let mut alone = Filter::exactly(50, 4, 9).0;
+            let mut alone = exactly(50, 4, 9);
             alone.insert(&item).unwrap();
             alone
         })
@@ -285,7 +230,7 @@ fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
 fn full_filters_keep_their_rate_and_a_tenth_too_full_is_detected() {
     // At some of these rates the load determines the size, at others the rate itself.
     for fpr in [0.1, 0.04, 0.01, 0.001] {
-        let make = |seed| Filter::for_capacity(CAPACITY, fpr, seed);
+        let make = |seed| for_capacity(CAPACITY, fpr, seed);
         let report = keeps_its_rate(make, &plan(fpr, CAPACITY)).unwrap();
         assert!(report.observed_fpr() <= fpr * 1.05, "{fpr}: {}", report.observed_fpr());
         let failure = keeps_its_rate(make, &plan(fpr, CAPACITY * 115 / 100)).unwrap_err();
@@ -407,7 +352,7 @@ fn stuck_counts_are_reported_and_lose_no_item() {
 
 #[test]
 fn a_full_filter_refuses_loses_nothing_and_takes_items_again_later() {
-    let mut filter = Filter::exactly(20, 20, 1).0;
+    let mut filter = exactly(20, 20, 1);
     let mut held = Vec::new();
     let mut refused = 0;
     for i in 0..700 {

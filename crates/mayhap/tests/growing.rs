@@ -1,15 +1,16 @@
 //! The guarantees of the growing filter: nothing is forgotten, the rate holds after any growth, removals lose no other item, a rejected growth changes
 //! nothing, and a decoded filter grows like the original.
 
+mod support;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::env;
 use std::error::Error as _;
 use std::rc::Rc;
 
 use mayhap::{
-    Answers, BuildError, DecodeError, Growing, GrowingShape, HashScheme, InsertError, ItemHash, WellMixed,
-    sizing,
+    Answers, BuildError, DecodeError, Filter, Growing, GrowingShape, HashScheme, InsertError, ItemHash,
+    WellMixed, sizing,
 };
 use mayhap_testkit::alloc_meter::AllocMeter;
 use mayhap_testkit::bad::{AlwaysMayhap, AlwaysNo};
@@ -21,74 +22,31 @@ use mayhap_testkit::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::support::{Tested, operations};
+
 #[global_allocator]
 static METER: AllocMeter = AllocMeter;
 
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 const HEADER_BYTES: usize = 192;
 
-/// A filter under test, and the history of its copies.
-struct Grows {
-    filter: Growing,
-    seen: Rc<Cell<Most>>,
-}
-
+/// What a filter under test and its copies went through.
 #[derive(Clone, Copy, Default)]
 struct Most {
     doublings: u32,
     void_slots: u64,
 }
 
-impl Grows {
-    fn new(shape: GrowingShape, seed: u64, seen: &Rc<Cell<Most>>) -> Self {
-        Self { filter: Growing::with_shape(shape, seed).unwrap(), seen: Rc::clone(seen) }
-    }
-}
-
-impl Subject for Grows {
-    fn insert(&mut self, item: &[u8]) -> Inserted {
-        let outcome = self.filter.insert(item);
-        let most = self.seen.get();
-        self.seen.set(Most {
-            doublings: most.doublings.max(self.filter.doublings()),
-            void_slots: most.void_slots.max(self.filter.void_slots()),
+fn grows(shape: GrowingShape, seed: u64, seen: &Rc<Cell<Most>>) -> Tested {
+    let seen = Rc::clone(seen);
+    Tested::watched(Growing::with_shape(shape, seed).unwrap(), move |filter| {
+        let Filter::Growing(filter) = filter else { panic!("another kind") };
+        let most = seen.get();
+        seen.set(Most {
+            doublings: most.doublings.max(filter.doublings()),
+            void_slots: most.void_slots.max(filter.void_slots()),
         });
-        outcome.into()
-    }
-
-    fn may_contain(&self, item: &[u8]) -> bool {
-        self.filter.may_contain(item)
-    }
-
-    fn remove(&mut self, item: &[u8]) -> Option<bool> {
-        Some(self.filter.remove(item))
-    }
-
-    fn round_trip(&self) -> Option<Result<Self, String>> {
-        let decoded = Growing::decode(&self.filter.encode()).map_err(|error| error.to_string());
-        Some(decoded.map(|filter| Self { filter, seen: Rc::clone(&self.seen) }))
-    }
-
-    /// Inserts one by one into a copy, for the answers; the batch must give the same count and the same bytes.
-    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
-        let mut one_by_one = self.filter.try_clone().unwrap();
-        let outcomes: Vec<_> = items.iter().map(|item| one_by_one.insert(*item)).collect();
-        let new = outcomes.iter().filter(|&outcome| *outcome == Ok(true)).count() as u64;
-        assert_eq!(self.filter.insert_batch(items), Ok(new));
-        assert!(self.filter.encode() == one_by_one.encode(), "a batch leaves other bytes than its items");
-        outcomes.into_iter().map(Inserted::from).collect()
-    }
-
-    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
-        let mut answers = Answers::new();
-        self.filter.may_contain_batch(items, &mut answers);
-        answers.iter().collect()
-    }
-}
-
-/// `MAYHAP_OPERATIONS` sets a longer run.
-fn operations() -> u64 {
-    env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
+    })
 }
 
 #[test]
@@ -104,7 +62,7 @@ fn nothing_is_forgotten_however_much_it_grows_and_whatever_is_removed() {
     for (name, shape, doublings, voids) in plans {
         let seen = Rc::new(Cell::new(Most::default()));
         let script = Script { mayhap_limit: 1.0, ..Script::new(operations(), 10_000) };
-        let report = never_forgets(|seed| Grows::new(shape, seed, &seen), &script)
+        let report = never_forgets(|seed| grows(shape, seed, &seen), &script)
             .unwrap_or_else(|failure| panic!("{name}: {failure}"));
         assert_eq!(report.missing(), [Operation::Merge], "{name}");
         let most = seen.get();
@@ -114,7 +72,7 @@ fn nothing_is_forgotten_however_much_it_grows_and_whatever_is_removed() {
 }
 
 /// A faulty filter that removes another item instead of the requested one; the suite must reject it.
-struct RemovesAnother(Grows, Vec<Vec<u8>>);
+struct RemovesAnother(Tested, Vec<Vec<u8>>);
 
 impl Subject for RemovesAnother {
     fn insert(&mut self, item: &[u8]) -> Inserted {
@@ -128,7 +86,7 @@ impl Subject for RemovesAnother {
 
     fn remove(&mut self, _: &[u8]) -> Option<bool> {
         let any = self.1.pop().unwrap_or_default();
-        Some(self.0.filter.remove(&any))
+        self.0.filter.remove(&any).ok()
     }
 }
 
@@ -136,7 +94,7 @@ impl Subject for RemovesAnother {
 fn the_suites_have_teeth() {
     let seen = Rc::new(Cell::new(Most::default()));
     let shape = GrowingShape::for_capacity(100, 0.01).unwrap();
-    let make = |seed| RemovesAnother(Grows::new(shape, seed, &seen), Vec::new());
+    let make = |seed| RemovesAnother(grows(shape, seed, &seen), Vec::new());
     let failure = never_forgets(make, &Script::new(20_000, 1_000)).unwrap_err();
     assert!(matches!(failure, Failure::Forgot { .. } | Failure::WouldNotRemove { .. }), "{failure}");
     assert!(keeps_its_rate(|_| AlwaysNo, &first_plan(0.01, 10_000)).is_err());
@@ -158,7 +116,7 @@ fn before_it_grows_it_has_the_rate_of_the_model() {
     let seen = Rc::new(Cell::new(Most::default()));
     for fpr in [0.3, 0.01, 0.001] {
         let shape = GrowingShape::for_capacity(CAPACITY, fpr).unwrap();
-        let make = |seed| Grows::new(shape, seed, &seen);
+        let make = |seed| grows(shape, seed, &seen);
         let report = keeps_its_rate(make, &first_plan(fpr, CAPACITY)).unwrap();
         assert!(report.observed_fpr() <= fpr, "{fpr}: {}", report.observed_fpr());
         let failure = keeps_its_rate(make, &first_plan(fpr, CAPACITY * 4 / 5)).unwrap_err();

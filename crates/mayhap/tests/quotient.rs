@@ -1,5 +1,7 @@
 //! The promises of the quotient filter.
 
+mod support;
+
 use std::collections::BTreeMap;
 
 use mayhap::{
@@ -16,67 +18,22 @@ use mayhap_testkit::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::support::{Tested, operations};
+
 #[global_allocator]
 static METER: AllocMeter = AllocMeter;
 
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 const HEADER_BYTES: usize = 192;
 
-struct Counted(Quotient);
-
-impl Counted {
-    fn for_capacity(capacity: u64, fpr: f64, seed: u64) -> Self {
-        Self(Quotient::for_capacity(capacity, fpr, seed).unwrap())
-    }
-}
-
-impl Subject for Counted {
-    fn insert(&mut self, item: &[u8]) -> Inserted {
-        self.0.insert(item).into()
-    }
-
-    fn may_contain(&self, item: &[u8]) -> bool {
-        self.0.may_contain(item)
-    }
-
-    fn remove(&mut self, item: &[u8]) -> Option<bool> {
-        Some(self.0.remove(item))
-    }
-
-    fn round_trip(&self) -> Option<Result<Self, String>> {
-        Some(Quotient::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
-    }
-
-    fn merge(&mut self, other: &Self) -> Option<Result<(), String>> {
-        Some(self.0.union(&other.0).map_err(|error| error.to_string()))
-    }
-
-    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
-    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
-        let mut one_by_one = self.0.try_clone().unwrap();
-        let outcomes: Vec<bool> = items.iter().map(|item| one_by_one.insert(item).unwrap()).collect();
-        let new = self.0.insert_batch(items).unwrap();
-        assert_eq!(new, outcomes.iter().filter(|new| **new).count() as u64);
-        assert_eq!(self.0.encode(), one_by_one.encode());
-        outcomes.into_iter().map(Inserted::from).collect()
-    }
-
-    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
-        let mut answers = Answers::new();
-        self.0.may_contain_batch(items, &mut answers);
-        answers.iter().collect()
-    }
-}
-
-/// `MAYHAP_OPERATIONS` sets a longer run.
-fn operations() -> u64 {
-    std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
+fn counted(capacity: u64, fpr: f64, seed: u64) -> Tested {
+    Tested::new(Quotient::for_capacity(capacity, fpr, seed).unwrap())
 }
 
 #[test]
 fn never_forgets_remaining_members() {
     let script = Script::new(operations(), 2_000);
-    let report = never_forgets(|seed| Counted::for_capacity(2_000, 0.01, seed), &script).unwrap();
+    let report = never_forgets(|seed| counted(2_000, 0.01, seed), &script).unwrap();
     assert_eq!(report.missing(), []);
     assert!(report.mayhap_to_removed > 0, "a removed item is a false positive as often as any non-member");
 }
@@ -84,7 +41,7 @@ fn never_forgets_remaining_members() {
 /// Two bits of remainder: every fifth non-member shares a fingerprint with a member, and so does every fifth member.
 #[test]
 fn never_forgets_where_most_fingerprints_are_shared() {
-    let make = |seed| Counted::for_capacity(600, 0.3, seed);
+    let make = |seed| counted(600, 0.3, seed);
     let script = Script { max_copies: 40, mayhap_limit: 0.9, ..Script::new(operations() / 4, 600) };
     assert_eq!(never_forgets(make, &script).unwrap().missing(), []);
 }
@@ -109,7 +66,7 @@ fn plan(fpr: f64, items: u64) -> RatePlan<'static> {
 #[test]
 fn full_filters_keep_their_rate_and_a_tenth_too_empty_or_a_bit_short_is_detected() {
     for fpr in [0.3, 0.1, 0.03, 0.01, 0.001] {
-        let make = |seed| Counted::for_capacity(CAPACITY, fpr, seed);
+        let make = |seed| counted(CAPACITY, fpr, seed);
         let report = keeps_its_rate(make, &plan(fpr, CAPACITY)).unwrap();
         assert!(report.observed_fpr() <= fpr * 1.05, "{fpr}: {}", report.observed_fpr());
         // A filter a tenth too full is rejected; nine tenths full is as wrong for the model, and a bit less is twice the rate.
@@ -118,7 +75,7 @@ fn full_filters_keep_their_rate_and_a_tenth_too_empty_or_a_bit_short_is_detected
         let shape = QuotientShape::for_capacity(CAPACITY, fpr).unwrap();
         if shape.remainder_bits() > 2 {
             let short = QuotientShape::exactly(shape.homes(), shape.remainder_bits() - 1, CAPACITY).unwrap();
-            let make = |seed| Counted(Quotient::with_shape(short, seed).unwrap());
+            let make = |seed| Tested::new(Quotient::with_shape(short, seed).unwrap());
             let failure = keeps_its_rate(make, &plan(fpr, CAPACITY)).unwrap_err();
             assert!(matches!(failure, Failure::RateOff { .. }), "{fpr}: {failure}");
         }

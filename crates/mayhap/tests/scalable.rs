@@ -1,66 +1,27 @@
 //! The guarantees of the scalable filter: nothing is forgotten, the rate holds after any growth, a rejected growth loses nothing, and a decoded filter
 //! grows like the original.
 
+mod support;
+
 use std::cell::Cell;
-use std::env;
 use std::error::Error as _;
 use std::rc::Rc;
 
 use mayhap::{
-    Answers, Bloom, BuildError, DecodeError, HashScheme, InsertError, ScalableBloom, ScalableShape, sizing,
+    Answers, Bloom, BuildError, DecodeError, Filter, HashScheme, InsertError, ScalableBloom, ScalableShape,
+    sizing,
 };
 use mayhap_testkit::alloc_meter::AllocMeter;
 use mayhap_testkit::corrupt::Corruptor;
 use mayhap_testkit::suite::{Failure, Operation, Script, never_forgets};
 use mayhap_testkit::{Inserted, Subject, band_with_model_error, member_u64, non_member_u64};
 
+use self::support::{Tested, operations};
+
 #[global_allocator]
 static METER: AllocMeter = AllocMeter;
 
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
-
-/// A filter under test, and the most layers any copy of it had.
-struct Chain {
-    filter: ScalableBloom,
-    most_layers: Rc<Cell<usize>>,
-}
-
-impl Subject for Chain {
-    fn insert(&mut self, item: &[u8]) -> Inserted {
-        let outcome = self.filter.insert(item);
-        self.most_layers.set(self.most_layers.get().max(self.filter.layers().len()));
-        outcome.into()
-    }
-
-    fn may_contain(&self, item: &[u8]) -> bool {
-        self.filter.may_contain(item)
-    }
-
-    fn round_trip(&self) -> Option<Result<Self, String>> {
-        let decoded = ScalableBloom::decode(&self.filter.encode()).map_err(|error| error.to_string());
-        Some(decoded.map(|filter| Self { filter, most_layers: Rc::clone(&self.most_layers) }))
-    }
-
-    /// Inserts one by one into a copy, for the answers; the batch must give the same count and the same bytes.
-    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
-        let mut one_by_one = self.filter.try_clone().unwrap();
-        let outcomes: Vec<_> = items.iter().map(|item| one_by_one.insert(*item)).collect();
-        let new = outcomes.iter().filter(|&outcome| *outcome == Ok(true)).count() as u64;
-        assert_eq!(self.filter.insert_batch(items), Ok(new));
-        assert!(self.filter.encode() == one_by_one.encode(), "a batch leaves other bytes than its items");
-        outcomes.into_iter().map(Inserted::from).collect()
-    }
-
-    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
-        let mut answers = Answers::new();
-        self.filter.may_contain_batch(items, &mut answers);
-        answers.iter().collect()
-    }
-}
-
-fn operations() -> u64 {
-    env::var("MAYHAP_OPERATIONS").map_or(200_000, |operations| operations.parse().expect("a number"))
-}
 
 #[test]
 fn nothing_is_forgotten_however_much_it_grows() {
@@ -71,9 +32,12 @@ fn nothing_is_forgotten_however_much_it_grows() {
     ];
     for (name, plan, layers) in plans {
         let most_layers = Rc::new(Cell::new(0));
-        let make = |seed: u64| Chain {
-            filter: ScalableBloom::with_shape(plan, seed).unwrap(),
-            most_layers: Rc::clone(&most_layers),
+        let make = |seed: u64| {
+            let most_layers = Rc::clone(&most_layers);
+            Tested::watched(ScalableBloom::with_shape(plan, seed).unwrap(), move |filter| {
+                let Filter::ScalableBloom(filter) = filter else { panic!("another kind") };
+                most_layers.set(most_layers.get().max(filter.layers().len()));
+            })
         };
         let report = never_forgets(make, &Script::new(operations(), 20_000)).unwrap_or_else(|failure| {
             panic!("{name}: {failure}");

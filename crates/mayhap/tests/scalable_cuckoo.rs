@@ -1,11 +1,10 @@
 //! The promises of the cuckoo filter that grows table by table.
 
+mod support;
+
 use std::collections::BTreeMap;
 
-use mayhap::{
-    Answers, BuildError, DecodeError, HashScheme, InsertError, ItemHash, ScalableCuckoo, ScalableCuckooShape,
-    file,
-};
+use mayhap::{BuildError, DecodeError, HashScheme, InsertError, ScalableCuckoo, ScalableCuckooShape, file};
 use mayhap_testkit::alloc_meter::AllocMeter;
 use mayhap_testkit::bad::{AlwaysMayhap, AlwaysNo};
 use mayhap_testkit::corrupt::Corruptor;
@@ -14,79 +13,13 @@ use mayhap_testkit::suite::{Failure, Operation, RatePlan, Refusals, Script, keep
 use mayhap_testkit::{Inserted, Shape, Subject, band_with_model_error, member, member_u64, non_member};
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::support::{Tested, operations};
+
 #[global_allocator]
 static METER: AllocMeter = AllocMeter;
 
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 const HEADER_BYTES: usize = 192;
-
-struct Tested(ScalableCuckoo);
-
-impl Subject for Tested {
-    fn insert(&mut self, item: &[u8]) -> Inserted {
-        let (before, known) = (self.0.inserted(), self.0.may_contain(item));
-        let outcome = self.0.insert(item);
-        assert_eq!(self.0.inserted(), before + u64::from(outcome.is_ok()));
-        assert!(outcome.as_ref().map_or(true, |new| *new != known));
-        outcome.into()
-    }
-
-    fn may_contain(&self, item: &[u8]) -> bool {
-        assert_eq!(self.0.may_contain(item), self.0.count(item) > 0);
-        self.0.may_contain(item)
-    }
-
-    fn remove(&mut self, item: &[u8]) -> Option<bool> {
-        let copies = self.0.count(item);
-        let removed = self.0.remove(item);
-        // A compaction may bring non-members together that share a bucket only in smaller tables, but never loses one.
-        assert!(self.0.count(item) + u64::from(removed) >= copies, "exactly one copy");
-        Some(removed)
-    }
-
-    fn round_trip(&self) -> Option<Result<Self, String>> {
-        Some(ScalableCuckoo::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
-    }
-
-    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
-    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
-        let mut one_by_one = self.0.try_clone().unwrap();
-        let mut outcomes: Vec<_> = Vec::new();
-        for item in items {
-            let outcome = one_by_one.insert(item);
-            let refused = outcome.is_err();
-            outcomes.push(outcome);
-            if refused {
-                break;
-            }
-        }
-        let new = outcomes.iter().filter(|outcome| **outcome == Ok(true)).count() as u64;
-        match (self.0.insert_batch(items), outcomes.last()) {
-            (Ok(count), _) => assert_eq!(count, new),
-            (Err(error), Some(Err(single))) => assert_eq!(error, *single),
-            (result, last) => panic!("{result:?} for the batch, {last:?} one by one"),
-        }
-        assert_eq!(self.0.encode(), one_by_one.encode());
-        let mut outcomes: Vec<Inserted> = outcomes.into_iter().map(Inserted::from).collect();
-        outcomes.resize(items.len(), Inserted::Refused);
-        outcomes
-    }
-
-    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
-        let mut answers = Answers::new();
-        self.0.may_contain_batch(items, &mut answers);
-        let hashes: Vec<ItemHash> = items.iter().map(|item| self.0.hash(item)).collect();
-        let mut hashed = Answers::new();
-        self.0.may_contain_hash_batch(&hashes, &mut hashed);
-        assert!(answers.iter().eq(hashed.iter()));
-        answers.iter().collect()
-    }
-}
-
-/// `MAYHAP_OPERATIONS` sets a longer run.
-fn operations() -> u64 {
-    std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
-}
 
 fn shape(capacity: u64, bucket_size: u32, iterations: u32, expansion: u32) -> ScalableCuckooShape {
     let shape = ScalableCuckooShape::for_capacity(capacity).unwrap();
@@ -101,12 +34,12 @@ fn filter(shape: ScalableCuckooShape, seed: u64) -> ScalableCuckoo {
 #[test]
 fn never_forgets_remaining_members() {
     let script = Script { mayhap_limit: 0.2, ..Script::new(operations(), 2_000) };
-    let report = never_forgets(|seed| Tested(filter(shape(1_000, 2, 20, 2), seed)), &script).unwrap();
+    let report = never_forgets(|seed| Tested::new(filter(shape(1_000, 2, 20, 2), seed)), &script).unwrap();
     assert_eq!(report.missing(), [Operation::Merge]);
     assert!(report.mayhap_to_removed > 0, "a removed item is a false positive as often as any non-member");
     for shape in [shape(64, 1, 20, 1), shape(64, 4, 500, 4), shape(300, 3, 1, 2), shape(512, 9, 20, 8)] {
         let script = Script { mayhap_limit: 1.0, ..Script::new(operations() / 8, 500) };
-        never_forgets(|seed| Tested(filter(shape, seed)), &script)
+        never_forgets(|seed| Tested::new(filter(shape, seed)), &script)
             .unwrap_or_else(|failure| panic!("{shape}: {failure}"));
     }
 }
@@ -123,7 +56,7 @@ fn never_forgets_in_tables_that_reject() {
             refusals: Refusals::Counted,
             ..Script::new(operations() / 8, 200)
         };
-        let make = |seed| Tested(filter(shape, seed));
+        let make = |seed| Tested::new(filter(shape, seed));
         let report = never_forgets(make, &script).unwrap_or_else(|failure| panic!("{shape}: {failure}"));
         assert!(report.refused > 100, "{shape}: {} refused", report.refused);
     }
@@ -177,7 +110,7 @@ fn filters_keep_the_rate_of_the_model_and_a_fifth_too_empty_is_detected() {
         (shape(16_384, 8, 20, 0), 13_000),
         (shape(4_096, 4, 500, 1), 10_000),
     ] {
-        let make = |seed| Tested(filter(shape, seed));
+        let make = |seed| Tested::new(filter(shape, seed));
         keeps_its_rate(make, &plan(&shape, items)).unwrap_or_else(|failure| panic!("{shape}: {failure}"));
         let failure =
             keeps_its_rate(make, &RatePlan { items: items * 4 / 5, ..plan(&shape, items) }).unwrap_err();

@@ -1,5 +1,7 @@
 //! The promises of the window.
 
+mod support;
+
 use std::collections::HashMap;
 
 use mayhap::{
@@ -15,16 +17,13 @@ use mayhap_testkit::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::support::{Tested, operations};
+
 #[global_allocator]
 static METER: AllocMeter = AllocMeter;
 
 const SEEDS: [u64; 8] = [1, 2, 3, 5, 8, 13, 21, 34];
 const HEADER_BYTES: usize = 192;
-
-/// `MAYHAP_OPERATIONS` sets a longer run.
-fn operations() -> u64 {
-    std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
-}
 
 fn of_items(window: u64, fpr: f64, generations: u32, seed: u64) -> Window {
     let shape = WindowShape::of_items(window, fpr).unwrap().with_generations(generations).unwrap();
@@ -36,39 +35,6 @@ fn of_time(span: u64, items: u64, fpr: f64, generations: u32, seed: u64) -> Wind
     Window::with_shape(shape, seed).unwrap()
 }
 
-/// A window whose clock stands still, used like any other filter; or one that advances by a whole generation from time to time.
-struct Filter(Window);
-
-impl Subject for Filter {
-    fn insert(&mut self, item: &[u8]) -> Inserted {
-        self.0.insert(item).into()
-    }
-
-    fn may_contain(&self, item: &[u8]) -> bool {
-        self.0.may_contain(item)
-    }
-
-    fn round_trip(&self) -> Option<Result<Self, String>> {
-        Some(Window::decode(&self.0.encode()).map(Self).map_err(|error| error.to_string()))
-    }
-
-    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
-    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
-        let mut one_by_one = self.0.try_clone().unwrap();
-        let outcomes: Vec<bool> = items.iter().map(|item| one_by_one.insert(item)).collect();
-        let new = self.0.insert_batch(items);
-        assert_eq!(new, outcomes.iter().filter(|new| **new).count() as u64);
-        assert_eq!(self.0.encode(), one_by_one.encode());
-        outcomes.into_iter().map(Inserted::from).collect()
-    }
-
-    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
-        let mut answers = Answers::new();
-        self.0.may_contain_batch(items, &mut answers);
-        answers.iter().collect()
-    }
-}
-
 #[test]
 fn never_forgets_while_the_clock_stands_still() {
     // Three rates: one block an item, one line, three lines.
@@ -76,7 +42,7 @@ fn never_forgets_while_the_clock_stands_still() {
         let script = Script { merges: 0, seed, ..Script::new(operations() / 8, 2_000) };
         // All of them are in one generation, so it is sized for them.
         let window = 2_000 * u64::from(generations - 1);
-        let make = |seed| Filter(of_time(1_000, window, fpr, generations, seed));
+        let make = |seed| Tested::new(of_time(1_000, window, fpr, generations, seed));
         never_forgets(make, &script).unwrap();
     }
 }
@@ -467,8 +433,8 @@ fn plan(fpr: f64, generations: u32, items: u64) -> RatePlan<'static> {
 #[test]
 fn the_rate_holds_at_the_worst_moment_and_a_tenth_too_full_is_detected() {
     for (fpr, generations) in [(0.1, 2), (0.01, 4), (0.01, 9), (0.001, 4)] {
-        let make = |seed| Filter(of_items(WINDOW, fpr, generations, seed));
-        let brim = make(1).0.shape().generation_items() * u64::from(generations);
+        let make = |seed| Tested::new(of_items(WINDOW, fpr, generations, seed));
+        let brim = of_items(WINDOW, fpr, generations, 1).shape().generation_items() * u64::from(generations);
         let report = keeps_its_rate(make, &plan(fpr, generations, brim)).unwrap();
         assert!(report.observed_fpr() <= fpr * 1.05, "{fpr}: {}", report.observed_fpr());
         // The faulty variant is sized for a tenth fewer items: by time, so that it does not rotate early.

@@ -1,0 +1,125 @@
+//! The adapter from our kinds to the suites of the testkit.
+
+use std::fmt;
+use std::rc::Rc;
+
+use mayhap::{Answers, Filter, ItemHash, MergeError};
+use mayhap_testkit::{Inserted, Subject};
+
+type Watch = dyn Fn(&Filter);
+
+/// A filter of any kind under test. It checks on the way that every method agrees with its siblings: batches with single
+/// calls, hashes with items, counts with answers.
+///
+/// Kinds whose guarantees differ (a set of cut fingerprints, a filter with two error rates) have an adapter of their own.
+pub(crate) struct Tested {
+    pub(crate) filter: Filter,
+    /// Sees the filter, and every copy of it, after each insertion.
+    watch: Option<Rc<Watch>>,
+}
+
+#[allow(dead_code, reason = "not every test file uses both")]
+impl Tested {
+    pub(crate) fn new(filter: impl Into<Filter>) -> Self {
+        Self { filter: filter.into(), watch: None }
+    }
+
+    pub(crate) fn watched(filter: impl Into<Filter>, watch: impl Fn(&Filter) + 'static) -> Self {
+        Self { filter: filter.into(), watch: Some(Rc::new(watch)) }
+    }
+
+    fn seen(&self) {
+        if let Some(watch) = &self.watch {
+            watch(&self.filter);
+        }
+    }
+}
+
+impl fmt::Debug for Tested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.filter.fmt(f)
+    }
+}
+
+impl Subject for Tested {
+    fn insert(&mut self, item: &[u8]) -> Inserted {
+        let (before, known) = (self.filter.inserted(), self.filter.may_contain(item));
+        let outcome = self.filter.insert(item);
+        match &outcome {
+            Ok(new) => assert!(!(*new && known), "a new item answered maybe before"),
+            Err(_) => assert_eq!(self.filter.inserted(), before, "a rejected item was counted"),
+        }
+        self.seen();
+        outcome.into()
+    }
+
+    fn may_contain(&self, item: &[u8]) -> bool {
+        let answer = self.filter.may_contain(item);
+        if let Some(count) = self.filter.count(item) {
+            assert_eq!(answer, count > 0, "the answer and the count");
+        }
+        answer
+    }
+
+    fn remove(&mut self, item: &[u8]) -> Option<bool> {
+        let copies = self.filter.count(item);
+        let removed = self.filter.remove(item).ok()?;
+        // More may appear when tables are compacted, but no other copy is lost.
+        assert!(self.filter.count(item).map(|count| count + u64::from(removed)) >= copies, "one copy");
+        Some(removed)
+    }
+
+    fn round_trip(&self) -> Option<Result<Self, String>> {
+        let decoded = Filter::decode(&self.filter.encode()).map_err(|error| error.to_string());
+        Some(decoded.map(|filter| Self { filter, watch: self.watch.clone() }))
+    }
+
+    fn merge(&mut self, other: &Self) -> Option<Result<(), String>> {
+        match self.filter.union(&other.filter) {
+            Err(MergeError::NeverMerges { .. }) => None,
+            result => Some(result.map_err(|error| error.to_string())),
+        }
+    }
+
+    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
+    fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
+        let mut one_by_one = self.filter.clone();
+        let mut outcomes = Vec::new();
+        for item in items {
+            outcomes.push(one_by_one.insert(*item));
+            if outcomes.last().is_some_and(Result::is_err) {
+                break;
+            }
+        }
+        let new = outcomes.iter().filter(|outcome| **outcome == Ok(true)).count() as u64;
+        match (self.filter.insert_batch(items), outcomes.last()) {
+            (Ok(count), None | Some(Ok(_))) => assert_eq!(count, new),
+            (Err(error), Some(Err(single))) => assert_eq!(error, *single),
+            (result, last) => panic!("{result:?} for the batch, {last:?} one by one"),
+        }
+        assert!(self.filter == one_by_one, "a batch leaves another filter than its items one by one");
+        self.seen();
+        // Nothing after the first rejection was tried: it counts as rejected.
+        let mut outcomes: Vec<Inserted> = outcomes.into_iter().map(Inserted::from).collect();
+        outcomes.resize(items.len(), Inserted::Refused);
+        outcomes
+    }
+
+    fn may_contain_batch(&self, items: &[&[u8]]) -> Vec<bool> {
+        let mut answers = Answers::new();
+        self.filter.may_contain_batch(items, &mut answers);
+        if let Some(scheme) = self.filter.scheme() {
+            let hashes: Vec<ItemHash> = items.iter().map(|item| scheme.hash(item)).collect();
+            let mut hashed = Answers::new();
+            self.filter.may_contain_hash_batch(&hashes, &mut hashed);
+            assert_eq!(answers, hashed, "items and hashes");
+        }
+        answers.iter().collect()
+    }
+}
+
+/// `MAYHAP_OPERATIONS` sets a longer run.
+#[allow(dead_code, reason = "not every test file runs the suites at this length")]
+pub(crate) fn operations() -> u64 {
+    std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
+}
