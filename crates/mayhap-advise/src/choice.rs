@@ -300,7 +300,7 @@ fn against_a_filter(cost: &Cost, prices: &[Price], needs: &Needs) -> Option<Stri
 
 fn nothing_suits(prices: &[Price], needs: &Needs) -> Vec<String> {
     if let ([price], Some(structure)) = (prices, needs.only) {
-        let why: Vec<String> = price.misfits.iter().map(ToString::to_string).collect();
+        let why: Vec<String> = price.unsuitable.iter().map(ToString::to_string).collect();
         return vec![format!("{structure} does not meet these needs: {}.", why.join(", "))];
     }
     let Some(limit) = needs.memory_limit_bytes else {

@@ -5,18 +5,18 @@ use mayhap::internals::LINE_BYTES;
 use mayhap::sizing::MAX_BITS;
 
 use crate::needs::{ItemShape, Needs};
-use crate::price::{Cost, Misfit};
+use crate::price::{Cost, Unsuitable};
 use crate::solve::LOWEST_RATE;
 
 /// Bits of a fingerprint in a sorted array.
 const FINGERPRINT_BITS: u32 = 64;
 
 /// One bit for every integer of the range.
-pub(super) fn bitmap(needs: &Needs) -> Result<Cost, Misfit> {
-    let possible = needs.item.possible().ok_or(Misfit::NeedsRange)?;
+pub(super) fn bitmap(needs: &Needs) -> Result<Cost, Unsuitable> {
+    let possible = needs.item.possible().ok_or(Unsuitable::NeedsRange)?;
     let bits = u64::try_from(possible).unwrap_or(u64::MAX);
     if bits > MAX_BITS {
-        return Err(Misfit::Unbuildable(BuildError::BitsOutOfRange { got: bits, limit: MAX_BITS }));
+        return Err(Unsuitable::Unbuildable(BuildError::BitsOutOfRange { got: bits, limit: MAX_BITS }));
     }
     Ok(Cost::exact(bits.div_ceil(8 * LINE_BYTES as u64) * LINE_BYTES as u64, needs))
 }

@@ -142,14 +142,14 @@ pub struct Price {
     /// Its abilities.
     pub can: Abilities,
     /// Why it does not suit. Empty if it suits.
-    pub misfits: Vec<Misfit>,
+    pub unsuitable: Vec<Unsuitable>,
 }
 
 impl Price {
     /// Does it meet the needs it was priced for?
     #[must_use]
     pub fn suits(&self) -> bool {
-        self.misfits.is_empty()
+        self.unsuitable.is_empty()
     }
 
     /// `needs` with the numbers of this price: if the rate or the items are solved from the memory, each price has its own.
@@ -163,7 +163,7 @@ impl Price {
 
     /// Would it meet the needs with more memory?
     pub(super) fn suits_but_for_memory(&self) -> bool {
-        self.cost.is_some() && self.misfits.iter().all(|misfit| matches!(misfit, Misfit::OverMemory { .. }))
+        self.cost.is_some() && self.unsuitable.iter().all(|reason| matches!(reason, Unsuitable::OverMemory { .. }))
     }
 }
 
@@ -220,7 +220,7 @@ pub struct Abilities {
 /// Why a structure does not suit.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Misfit {
+pub enum Unsuitable {
     /// Items cannot be removed from it.
     CannotDelete,
     /// It takes memory for removals, and nothing is ever removed.
@@ -259,7 +259,7 @@ pub enum Misfit {
     Unbuildable(BuildError),
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for Unsuitable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::CannotDelete => f.write_str("cannot delete"),
@@ -318,7 +318,7 @@ pub(super) fn candidates(
 ) -> Result<Vec<Price>, NeedsError> {
     needs.check()?;
     let could_suit =
-        |&structure: &Structure| misfits(structure, abilities(structure, needs), None, needs).is_empty();
+        |&structure: &Structure| unsuitable(structure, abilities(structure, needs), None, needs).is_empty();
     Ok(structures.filter(could_suit).map(|structure| price(structure, needs)).collect())
 }
 
@@ -326,16 +326,16 @@ fn price(structure: Structure, needs: &Needs) -> Price {
     let can = abilities(structure, needs);
     let (cost, unbuildable) = match cost_at_its_numbers(structure, needs) {
         Ok(cost) => (Some(cost), None),
-        Err(misfit) => (None, Some(misfit)),
+        Err(reason) => (None, Some(reason)),
     };
-    let misfits = unbuildable.into_iter().chain(misfits(structure, can, cost.as_ref(), needs)).collect();
-    Price { structure, cost, can, misfits }
+    let unsuitable = unbuildable.into_iter().chain(unsuitable(structure, can, cost.as_ref(), needs)).collect();
+    Price { structure, cost, can, unsuitable }
 }
 
 /// The cost of `structure` at the rate and for the items asked for, or at those solved from the memory: the lowest rate it
 /// reaches, the most items it holds. If it does not fit at any useful rate, it is priced at the worst one, to show what it
 /// would take. If it cannot hold even one item, it is priced for the items of the others.
-fn cost_at_its_numbers(structure: Structure, needs: &Needs) -> Result<Cost, Misfit> {
+fn cost_at_its_numbers(structure: Structure, needs: &Needs) -> Result<Cost, Unsuitable> {
     match needs.memory_for_rates() {
         Some(limit) if structure.is_filter() => {
             let target_fpr =
@@ -350,7 +350,7 @@ fn cost_at_its_numbers(structure: Structure, needs: &Needs) -> Result<Cost, Misf
 }
 
 /// The cost of `structure` at the rate and for the items of `needs`, if it can be built for them.
-pub(super) fn cost(structure: Structure, needs: &Needs) -> Result<Cost, Misfit> {
+pub(super) fn cost(structure: Structure, needs: &Needs) -> Result<Cost, Unsuitable> {
     let (items, rate) = (needs.items, needs.target_fpr);
     let cost = match structure {
         Structure::Bitmap => return exact::bitmap(needs),
@@ -373,7 +373,7 @@ pub(super) fn cost(structure: Structure, needs: &Needs) -> Result<Cost, Misfit> 
         Structure::SortedArray => Ok(exact::sorted_array(needs)),
         Structure::HashSet => Ok(exact::hash_set(needs)),
     };
-    cost.map_err(Misfit::Unbuildable)
+    cost.map_err(Unsuitable::Unbuildable)
 }
 
 /// The number of removals a dual filter is priced for: the number given, or one for every tenth item.
@@ -384,48 +384,48 @@ pub(super) fn removals(needs: &Needs) -> u64 {
     }
 }
 
-fn misfits(structure: Structure, can: Abilities, cost: Option<&Cost>, needs: &Needs) -> Vec<Misfit> {
-    let mut misfits = Vec::new();
+fn unsuitable(structure: Structure, can: Abilities, cost: Option<&Cost>, needs: &Needs) -> Vec<Unsuitable> {
+    let mut unsuitable = Vec::new();
     match (needs.growth, structure) {
         (Growth::Window, Structure::Window) => {}
-        (Growth::Window, _) => misfits.push(Misfit::NeverForgets),
-        (_, Structure::Window) => misfits.push(Misfit::ForgetsOldItems),
+        (Growth::Window, _) => unsuitable.push(Unsuitable::NeverForgets),
+        (_, Structure::Window) => unsuitable.push(Unsuitable::ForgetsOldItems),
         _ => {}
     }
     if structure.is_static() && needs.growth != Growth::AllAtOnce {
-        misfits.push(Misfit::NeedsAllAtOnce);
+        unsuitable.push(Unsuitable::NeedsAllAtOnce);
     }
     if needs.deletes != Deletes::Never && !can.deletes {
-        misfits.push(Misfit::CannotDelete);
+        unsuitable.push(Unsuitable::CannotDelete);
     }
     match needs.deletes {
         // Without removals it is a classic filter with an unused second one.
-        Deletes::Never if structure == Structure::DualBloom => misfits.push(Misfit::OnlyForRemovals),
-        Deletes::Endlessly if structure == Structure::DualBloom => misfits.push(Misfit::WearsOut),
+        Deletes::Never if structure == Structure::DualBloom => unsuitable.push(Unsuitable::OnlyForRemovals),
+        Deletes::Endlessly if structure == Structure::DualBloom => unsuitable.push(Unsuitable::WearsOut),
         _ => {}
     }
     match (needs.growth, structure) {
-        (Growth::Unknown, Structure::GrowableCuckoo) => misfits.push(Misfit::GrowsToALimit),
-        (Growth::Unknown, _) if !can.grows => misfits.push(Misfit::CannotGrow),
+        (Growth::Unknown, Structure::GrowableCuckoo) => unsuitable.push(Unsuitable::GrowsToALimit),
+        (Growth::Unknown, _) if !can.grows => unsuitable.push(Unsuitable::CannotGrow),
         _ => {}
     }
     if needs.probes.is_some() && !structure.lets_probes_be_chosen() {
-        misfits.push(Misfit::NoProbesToChoose);
+        unsuitable.push(Unsuitable::NoProbesToChoose);
     }
     if needs.in_file && structure.kind().is_none() {
-        misfits.push(Misfit::NoFile);
+        unsuitable.push(Unsuitable::NoFile);
     }
     if let Some(cost) = cost {
         // A rate solved from the memory is always met; only a rate asked for can be missed.
         let asked = needs.memory_for_rates().map_or(needs.target_fpr, |_| 1.0);
         if cost.expected_fpr > asked {
-            misfits.push(Misfit::WrongTooOften { expected_fpr: cost.expected_fpr });
+            unsuitable.push(Unsuitable::WrongTooOften { expected_fpr: cost.expected_fpr });
         }
         if let Some(limit) = needs.memory_limit_bytes.filter(|&limit| cost.memory_bytes > limit) {
-            misfits.push(Misfit::OverMemory { bytes: cost.memory_bytes, limit });
+            unsuitable.push(Unsuitable::OverMemory { bytes: cost.memory_bytes, limit });
         }
     }
-    misfits
+    unsuitable
 }
 
 /// The abilities of `structure` with such items.

@@ -18,7 +18,7 @@ use mayhap::sizing::{MAX_CAPACITY, MIN_RATE};
 
 use crate::choice::advise;
 use crate::needs::{Needs, NeedsError};
-use crate::price::{self, Misfit, Price, Structure};
+use crate::price::{self, Unsuitable, Price, Structure};
 
 /// The highest rate worth solving for: a filter with more false positives than this is useless.
 pub(super) const WORST_RATE: f64 = 0.5;
@@ -101,7 +101,7 @@ fn bytes(structure: Structure, needs: &Needs) -> Result<u64, NeedsError> {
     needs.check()?;
     match price::cost(structure, needs) {
         Ok(cost) => Ok(cost.memory_bytes),
-        Err(Misfit::Unbuildable(error)) => Err(error.into()),
+        Err(Unsuitable::Unbuildable(error)) => Err(error.into()),
         Err(_) => Err(NeedsError::NotAFilter { structure }),
     }
 }

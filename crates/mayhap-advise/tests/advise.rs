@@ -6,7 +6,7 @@ use mayhap::{
     Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom, CountingBloom, DualBloom, Kind, ScalableBloom,
 };
 use mayhap_advise::{
-    Advice, Deletes, Filling, Growth, ItemShape, Misfit, Needs, NeedsError, Note, Price, Structure, advise,
+    Advice, Deletes, Filling, Growth, ItemShape, Unsuitable, Needs, NeedsError, Note, Price, Structure, advise,
     price_list, rust_for, solve,
 };
 use mayhap_testkit::alloc_meter::AllocMeter;
@@ -111,12 +111,12 @@ fn a_window_is_for_windows_only() {
     let million = Needs::new(1_000_000, 0.01);
     let advice = advise(&million.clone().growing(Growth::Window)).unwrap();
     assert_eq!(recommended(&advice).structure, Structure::Window);
-    assert!(advice.prices[1..].iter().all(|price| price.misfits.contains(&Misfit::NeverForgets)));
+    assert!(advice.prices[1..].iter().all(|price| price.unsuitable.contains(&Unsuitable::NeverForgets)));
     assert!(advice.notes.contains(&Note::Forgets { items: 1_000_000 }));
     for growth in [Growth::AllAtOnce, Growth::UpToItems, Growth::Unknown] {
         let prices = price_list(&million.clone().growing(growth)).unwrap();
         let window = prices.iter().find(|price| price.structure == Structure::Window).unwrap();
-        assert!(window.misfits.contains(&Misfit::ForgetsOldItems), "{growth:?}");
+        assert!(window.unsuitable.contains(&Unsuitable::ForgetsOldItems), "{growth:?}");
     }
 }
 
@@ -149,7 +149,7 @@ fn removals_in_little_memory_cost_the_certain_no() {
     let endless = advise(&tight.deleting(Deletes::Endlessly)).unwrap();
     assert_eq!(endless.recommended(), None);
     let dual = endless.prices.iter().find(|price| price.structure == Structure::DualBloom).unwrap();
-    assert!(dual.misfits.contains(&Misfit::WearsOut), "{dual:?}");
+    assert!(dual.unsuitable.contains(&Unsuitable::WearsOut), "{dual:?}");
 }
 
 #[test]
@@ -391,12 +391,12 @@ fn a_rate_is_solved_down_to_the_floor_of_each_kind() {
     assert!(advice.why[1].contains("false positives for 1 in 1,000,000,000 non-members"), "{:?}", advice.why);
     // Every kind is considered where it can be built, and none is dropped for being a little larger than the winner.
     for price in &advice.prices {
-        assert!(!price.misfits.iter().any(|misfit| matches!(misfit, Misfit::Unbuildable(_))), "{price:?}");
+        assert!(!price.unsuitable.iter().any(|reason| matches!(reason, Unsuitable::Unbuildable(_))), "{price:?}");
     }
     let (_, advice) = solved_rate(50_000_000, 64 << 20, &open);
     for price in advice.prices.iter().filter(|price| price.structure.is_filter()) {
         let cost = price.cost.unwrap();
-        if price.misfits.iter().any(|misfit| matches!(misfit, Misfit::OverMemory { .. })) {
+        if price.unsuitable.iter().any(|reason| matches!(reason, Unsuitable::OverMemory { .. })) {
             continue; // too large at any rate
         }
         assert!(cost.memory_bytes <= 64 << 20, "{price:?}");
@@ -418,7 +418,7 @@ fn removals_that_are_not_needed_cost_nothing() {
         prices.into_iter().find(|price| price.structure == Structure::DualBloom).unwrap()
     };
     let needs = Needs::new(1_000_000, 0.01);
-    assert_eq!(dual(&needs).misfits, [Misfit::OnlyForRemovals]);
+    assert_eq!(dual(&needs).unsuitable, [Unsuitable::OnlyForRemovals]);
     assert!(dual(&needs.deleting(Deletes::UpTo(5))).suits());
 }
 
@@ -562,7 +562,7 @@ fn a_filter_of_chosen_probes_keeps_its_rate() {
     // No other number is requested, and the best number of probes costs least.
     let prices = price_list(&Needs::new(100_000, 0.01).probing(3)).unwrap();
     for price in prices.iter().filter(|price| !price.structure.lets_probes_be_chosen()) {
-        assert!(price.misfits.contains(&Misfit::NoProbesToChoose), "{}", price.structure);
+        assert!(price.unsuitable.contains(&Unsuitable::NoProbesToChoose), "{}", price.structure);
     }
     let bytes = |probes| bytes_of(Structure::Bloom, &Needs::new(100_000, 0.01).probing(probes));
     assert!((1..=30).all(|probes| bytes(probes) >= bytes(7)));

@@ -19,7 +19,7 @@ use std::num::NonZero;
 
 use clap::{Args, ValueEnum};
 use mayhap::HashScheme;
-use mayhap_advise::{Advice, Deletes, Growth, Misfit, Needs, Price, Structure, advise};
+use mayhap_advise::{Advice, Deletes, Growth, Unsuitable, Needs, Price, Structure, advise};
 use mayhap_server::quantity;
 
 use self::measure::Measured;
@@ -195,20 +195,20 @@ impl Bench {
                 KindName::Exactly(structure) => *structure == price.structure,
                 KindName::BlockedBloom => matches!(price.structure, Structure::BlockedBloom(_)),
             });
-            let misfit = if self.kinds.is_empty() {
+            let reason = if self.kinds.is_empty() {
                 // All that can hold the items, or all that suit the given needs.
-                price.misfits.iter().find(|misfit| !all || !matches!(misfit, Misfit::NeedsAllAtOnce))
+                price.unsuitable.iter().find(|reason| !all || !matches!(reason, Unsuitable::NeedsAllAtOnce))
             } else if named {
                 price
-                    .misfits
+                    .unsuitable
                     .iter()
-                    .find(|misfit| matches!(misfit, Misfit::Unbuildable(_) | Misfit::NeedsRange))
+                    .find(|reason| matches!(reason, Unsuitable::Unbuildable(_) | Unsuitable::NeedsRange))
             } else {
                 continue;
             };
-            match misfit {
+            match reason {
                 None => chosen.push(price.clone()),
-                Some(misfit) => left_out.push((price.structure, misfit.to_string())),
+                Some(reason) => left_out.push((price.structure, reason.to_string())),
             }
         }
         match (&chosen[..], &left_out[..]) {

@@ -1,7 +1,7 @@
 //! Which filter is built, and for which rate: the kind from `--kind`, or the best of mayhap's filters by the advice.
 
 use mayhap::{Kind, say};
-use mayhap_advise::{Advice, ItemShape, Misfit, Needs, NeedsError, Price, Structure, advise, price_list};
+use mayhap_advise::{Advice, ItemShape, Unsuitable, Needs, NeedsError, Price, Structure, advise, price_list};
 
 use crate::error::CliError;
 use crate::kind_name::{self, KindName};
@@ -60,24 +60,24 @@ fn choose_named(named: KindName, needs: &Needs) -> Result<Choice, CliError> {
     let Some(price) = prices.into_iter().find(|price| price.structure == structure) else {
         return Err(CliError::Usage(format!("--kind: {structure} is not a filter")));
     };
-    match price.misfits.iter().find(|misfit| matters(misfit)) {
-        Some(Misfit::Unbuildable(error)) => Err(NeedsError::from(error.clone()).into()),
-        Some(misfit) => Err(CliError::Usage(format!("--kind {}: {misfit}", kind_name::name_of(structure)))),
+    match price.unsuitable.iter().find(|reason| matters(reason)) {
+        Some(Unsuitable::Unbuildable(error)) => Err(NeedsError::from(error.clone()).into()),
+        Some(reason) => Err(CliError::Usage(format!("--kind {}: {reason}", kind_name::name_of(structure)))),
         None => Ok(Choice { structure, needs: at_its_rate(&price, &needs), why: None }),
     }
 }
 
 /// A kind named by the user is rejected only for a requirement that the user gave and that it cannot meet.
-const fn matters(misfit: &Misfit) -> bool {
+const fn matters(reason: &Unsuitable) -> bool {
     matches!(
-        misfit,
-        Misfit::CannotDelete
-            | Misfit::CannotGrow
-            | Misfit::NeverForgets
-            | Misfit::NeedsRange
-            | Misfit::NoProbesToChoose
-            | Misfit::OverMemory { .. }
-            | Misfit::Unbuildable(_)
+        reason,
+        Unsuitable::CannotDelete
+            | Unsuitable::CannotGrow
+            | Unsuitable::NeverForgets
+            | Unsuitable::NeedsRange
+            | Unsuitable::NoProbesToChoose
+            | Unsuitable::OverMemory { .. }
+            | Unsuitable::Unbuildable(_)
     )
 }
 

@@ -148,7 +148,7 @@ impl PriceJson {
                 _ => None,
             },
             suits: price.suits(),
-            why_not: price.misfits.iter().map(ToString::to_string).collect(),
+            why_not: price.unsuitable.iter().map(ToString::to_string).collect(),
             items: cost.map(|cost| cost.items),
             memory_bytes: cost.map(|cost| cost.memory_bytes),
             target_fpr: cost.map(|cost| cost.target_fpr),

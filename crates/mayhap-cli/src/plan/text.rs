@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use mayhap::say;
 use mayhap_advise::{
-    Advice, Cost, Misfit, Needs, NoReserve, Price, build_line, mayhap_reserve, redis_reserve,
+    Advice, Cost, Unsuitable, Needs, NoReserve, Price, build_line, mayhap_reserve, redis_reserve,
 };
 
 use super::{Solved, circumstances, title};
@@ -283,8 +283,8 @@ fn verdict(price: &Price, room: usize) -> String {
     if price.suits() {
         return "suits".into();
     }
-    let long: Vec<String> = price.misfits.iter().map(ToString::to_string).collect();
-    let brief: Vec<&str> = price.misfits.iter().map(few_words).collect();
+    let long: Vec<String> = price.unsuitable.iter().map(ToString::to_string).collect();
+    let brief: Vec<&str> = price.unsuitable.iter().map(few_words).collect();
     let cut = (1..brief.len()).rev().map(|kept| format!("{}, …", brief[..kept].join(", ")));
     [long.join(", "), brief.join(", ")]
         .into_iter()
@@ -293,21 +293,21 @@ fn verdict(price: &Price, room: usize) -> String {
         .unwrap_or_else(|| brief[0].into())
 }
 
-fn few_words(misfit: &Misfit) -> &'static str {
-    match misfit {
-        Misfit::NeedsAllAtOnce => "only for --static",
-        Misfit::NeedsRange => "needs --range",
-        Misfit::OverMemory { .. } => "too large",
-        Misfit::OnlyForRemovals => "for --deletes",
-        Misfit::WearsOut => "removals fill it",
-        Misfit::WrongTooOften { .. } => "FPR too high",
-        Misfit::CannotDelete => "cannot delete",
-        Misfit::CannotGrow => "cannot grow",
-        Misfit::GrowsToALimit => "grows to a limit",
-        Misfit::NeverForgets => "never forgets",
-        Misfit::ForgetsOldItems => "for --window",
-        Misfit::NoProbesToChoose => "no --probes",
-        Misfit::NoFile => "no file",
+fn few_words(reason: &Unsuitable) -> &'static str {
+    match reason {
+        Unsuitable::NeedsAllAtOnce => "only for --static",
+        Unsuitable::NeedsRange => "needs --range",
+        Unsuitable::OverMemory { .. } => "too large",
+        Unsuitable::OnlyForRemovals => "for --deletes",
+        Unsuitable::WearsOut => "removals fill it",
+        Unsuitable::WrongTooOften { .. } => "FPR too high",
+        Unsuitable::CannotDelete => "cannot delete",
+        Unsuitable::CannotGrow => "cannot grow",
+        Unsuitable::GrowsToALimit => "grows to a limit",
+        Unsuitable::NeverForgets => "never forgets",
+        Unsuitable::ForgetsOldItems => "for --window",
+        Unsuitable::NoProbesToChoose => "no --probes",
+        Unsuitable::NoFile => "no file",
         _ => "cannot be built",
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn plan(
 
 fn price(price: &Price) -> Reply {
     let text = |text: &str| Reply::bulk(text);
-    let misfits = price.misfits.iter().map(|misfit| Reply::bulk(misfit.to_string())).collect();
+    let unsuitable = price.unsuitable.iter().map(|reason| Reply::bulk(reason.to_string())).collect();
     let cost = |of: fn(&mayhap_advise::Cost) -> Reply| price.cost.as_ref().map_or(Reply::Null, of);
     Reply::Map(vec![
         (text("kind"), text(price.structure.name())),
@@ -43,6 +43,6 @@ fn price(price: &Price) -> Reply {
         (text("memory_bytes"), cost(|cost| Reply::count(cost.memory_bytes))),
         (text("bits_per_item"), cost(|cost| Reply::Double(cost.bits_per_item))),
         (text("expected_fpr"), cost(|cost| Reply::Double(cost.expected_fpr))),
-        (text("misfits"), Reply::Array(misfits)),
+        (text("misfits"), Reply::Array(unsuitable)),
     ])
 }

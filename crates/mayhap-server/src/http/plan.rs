@@ -72,7 +72,7 @@ fn describe(price: &Price, needs: &Needs) -> Value {
         "name": structure.name(),
         "kind": structure.kind().map(mayhap::Kind::name),
         "suits": price.suits(),
-        "why_not": price.misfits.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "why_not": price.unsuitable.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "memory_bytes": cost.map(|cost| cost.memory_bytes),
         "bits_per_item": cost.map(|cost| cost.bits_per_item),
         "expected_fpr": cost.map(|cost| cost.expected_fpr),

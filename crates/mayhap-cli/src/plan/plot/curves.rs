@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::restyle::is_solid;
-use mayhap_advise::{Advice, Filling, Misfit, Needs, Price, Structure, price_list};
+use mayhap_advise::{Advice, Filling, Unsuitable, Needs, Price, Structure, price_list};
 
 /// Loads to compute, in hundredths of the capacity.
 const FILL_PERCENT: RangeInclusive<u32> = 10..=300;
@@ -46,7 +46,7 @@ pub(super) fn drawn(advice: &Advice) -> impl Iterator<Item = Drawn<'_>> {
 impl Drawn<'_> {
     /// Whether it takes more than the memory limit.
     pub(super) fn is_too_large(&self) -> bool {
-        self.price.misfits.iter().any(|misfit| matches!(misfit, Misfit::OverMemory { .. }))
+        self.price.unsuitable.iter().any(|reason| matches!(reason, Unsuitable::OverMemory { .. }))
     }
 }
 
