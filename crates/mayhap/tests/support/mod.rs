@@ -64,8 +64,14 @@ impl Subject for Tested {
     fn remove(&mut self, item: &[u8]) -> Option<bool> {
         let copies = self.filter.count(item);
         let removed = self.filter.remove(item).ok()?;
-        // More may appear when tables are compacted, but no other copy is lost.
-        assert!(self.filter.count(item).map(|count| count + u64::from(removed)) >= copies, "one copy");
+        let left = self.filter.count(item).map(|count| count + u64::from(removed));
+        match self.filter {
+            Filter::Cuckoo(_) => assert_eq!(left, copies, "exactly one copy"),
+            // A compaction may bring more together, but loses no other copy.
+            Filter::ScalableCuckoo(_) => assert!(left >= copies, "one copy"),
+            // Others estimate: two probes of one item may share a counter.
+            _ => {}
+        }
         Some(removed)
     }
 
