@@ -41,7 +41,7 @@ pub use create::CreateError;
 pub use filling::Filling;
 pub use needs::{Deletes, Growth, ItemShape, Needs, NeedsError};
 pub use note::Note;
-pub use price::{Abilities, Cost, GROWABLE_TO, Unsuitable, Price, Structure, price_list};
+pub use price::{Abilities, Cost, GROWABLE_TO, Price, Structure, Unsuitable, price_list};
 pub use recipe::rust_for;
 
 /// Runs the code of the README as tests.

@@ -163,7 +163,8 @@ impl Price {
 
     /// Would it meet the needs with more memory?
     pub(super) fn suits_but_for_memory(&self) -> bool {
-        self.cost.is_some() && self.unsuitable.iter().all(|reason| matches!(reason, Unsuitable::OverMemory { .. }))
+        self.cost.is_some()
+            && self.unsuitable.iter().all(|reason| matches!(reason, Unsuitable::OverMemory { .. }))
     }
 }
 
@@ -328,7 +329,8 @@ fn price(structure: Structure, needs: &Needs) -> Price {
         Ok(cost) => (Some(cost), None),
         Err(reason) => (None, Some(reason)),
     };
-    let unsuitable = unbuildable.into_iter().chain(unsuitable(structure, can, cost.as_ref(), needs)).collect();
+    let unsuitable =
+        unbuildable.into_iter().chain(unsuitable(structure, can, cost.as_ref(), needs)).collect();
     Price { structure, cost, can, unsuitable }
 }
 

@@ -44,7 +44,7 @@ const NAMES: [&str; 28] = [
 /// use mayhap_advise::{Needs, Structure, rust_for};
 ///
 /// let lines = rust_for(Structure::Quotient, &Needs::new(1_000, 0.01));
-/// assert_eq!(lines, "use mayhap::Quotient;\nlet mut seen = Quotient::for_capacity(1_000, 0.01, 0)?;");
+/// assert_eq!(lines, "use mayhap::Quotient;\nlet mut seen = Quotient::new(1_000, 0.01)?;");
 /// ```
 #[must_use]
 pub fn rust_for(structure: Structure, needs: &Needs) -> String {
@@ -62,7 +62,9 @@ pub fn rust_for(structure: Structure, needs: &Needs) -> String {
 
 fn lines(structure: Structure, needs: &Needs) -> String {
     let (items, rate) = (phrase::source(needs.items), format!("{:?}", needs.target_fpr));
-    let scheme = if needs.untrusted { "HashScheme::keyed_random()?" } else { "0" };
+    let scheme = if needs.untrusted { "HashScheme::keyed_random()?" } else { "HashScheme::random()" };
+    // `new` and `from_items` draw a random seed.
+    let keyed = if needs.untrusted { ".keyed()?" } else { "" };
     // The lock-free variants, if there are any.
     let atomic = if needs.threads { "Atomic" } else { "" };
     let integer = match needs.item {
@@ -74,14 +76,14 @@ fn lines(structure: Structure, needs: &Needs) -> String {
     match structure {
         Structure::Bitmap => bitmap(needs),
         Structure::Bloom => match needs.probes {
-            None => format!("let {mutable}seen = {atomic}Bloom::for_capacity({items}, {rate}, {scheme})?;"),
+            None => format!("let {mutable}seen = {atomic}Bloom::new({items}, {rate})?{keyed};"),
             Some(probes) => format!(
                 "let shape = BloomShape::for_probes({items}, {rate}, {probes})?;\n\
                  let {mutable}seen = {atomic}Bloom::with_shape(shape, {scheme})?;"
             ),
         },
         Structure::CountingBloom => match needs.probes {
-            None => format!("let mut seen = CountingBloom::for_capacity({items}, {rate}, {scheme})?;"),
+            None => format!("let mut seen = CountingBloom::new({items}, {rate})?{keyed};"),
             Some(probes) => format!(
                 "let shape = CountingShape::for_probes({items}, {rate}, {probes})?;\n\
                  let mut seen = CountingBloom::with_shape(shape, {scheme})?;"
@@ -90,9 +92,7 @@ fn lines(structure: Structure, needs: &Needs) -> String {
         Structure::BlockedBloom(layout) => {
             let by_itself = BlockedShape::for_capacity(needs.items, needs.target_fpr);
             if by_itself.is_ok_and(|shape| shape.layout() == layout) {
-                return format!(
-                    "let {mutable}seen = {atomic}BlockedBloom::for_capacity({items}, {rate}, {scheme})?;"
-                );
+                return format!("let {mutable}seen = {atomic}BlockedBloom::new({items}, {rate})?{keyed};");
             }
             format!(
                 "let shape = BlockedShape::with_layout(BlockedLayout::{layout:?}, {items}, {rate})?;\n\
@@ -101,10 +101,10 @@ fn lines(structure: Structure, needs: &Needs) -> String {
         }
         Structure::DualBloom => {
             let removals = phrase::source(removals(needs));
-            format!("let mut seen = DualBloom::for_capacity({items}, {removals}, {rate}, {scheme})?;")
+            format!("let mut seen = DualBloom::new({items}, {removals}, {rate})?{keyed};")
         }
         Structure::ScalableBloom => {
-            format!("let mut seen = ScalableBloom::for_capacity({items}, {rate}, {scheme})?;")
+            format!("let mut seen = ScalableBloom::new({items}, {rate})?{keyed};")
         }
         Structure::DLeft | Structure::Cuckoo | Structure::Quotient | Structure::Growing => {
             let name = match structure {
@@ -113,7 +113,7 @@ fn lines(structure: Structure, needs: &Needs) -> String {
                 Structure::Quotient => "Quotient",
                 _ => "Growing",
             };
-            format!("let mut seen = {name}::for_capacity({items}, {rate}, {scheme})?;")
+            format!("let mut seen = {name}::new({items}, {rate})?{keyed};")
         }
         Structure::CuckooSemiSorted => format!(
             "let shape = CuckooShape::semi_sorted({items}, {rate})?;\n\
@@ -128,15 +128,24 @@ fn lines(structure: Structure, needs: &Needs) -> String {
                 Structure::Xor => ("Xor", XorShape::bits_for(needs.target_fpr)),
                 _ => ("BinaryFuse", BinaryFuseShape::bits_for(needs.target_fpr)),
             };
-            format!("let seen = {name}{}::build(&items, {scheme})?;", bits.unwrap_or(32))
+            let name = format!("{name}{}", bits.unwrap_or(32));
+            match needs.untrusted {
+                true => format!("let seen = {name}::build(&items, {scheme})?;"),
+                false => format!("let seen = {name}::from_items(&items)?;"),
+            }
         }
-        Structure::Ribbon => format!("let seen = Ribbon::build(&items, {rate}, {scheme})?;"),
-        Structure::Gcs => format!("let seen = Gcs::build(&items, {rate}, {scheme})?;"),
-        Structure::Window => format!("let mut seen = Window::of_items({items}, {rate}, {scheme})?;"),
+        Structure::Ribbon | Structure::Gcs => {
+            let name = if structure == Structure::Gcs { "Gcs" } else { "Ribbon" };
+            match needs.untrusted {
+                true => format!("let seen = {name}::build(&items, {rate}, {scheme})?;"),
+                false => format!("let seen = {name}::from_items(&items, {rate})?;"),
+            }
+        }
+        Structure::Window => format!("let mut seen = Window::new({items}, {rate})?{keyed};"),
         Structure::SortedArray => match integer {
             Some(_) => "items.sort_unstable();\nlet seen = items.binary_search(&item).is_ok();".to_owned(),
             None => {
-                format!("let scheme = {};\n", if needs.untrusted { scheme } else { "HashScheme::fast(0)" })
+                format!("let scheme = {scheme};\n")
                     + "let mut stored: Vec<u64> = items.iter().map(|item| scheme.hash(item).to_u128() as u64).collect();\n\
                      stored.sort_unstable();\n\
                      let seen = stored.binary_search(&(scheme.hash(item).to_u128() as u64)).is_ok();"

@@ -18,7 +18,7 @@ use mayhap::sizing::{MAX_CAPACITY, MIN_RATE};
 
 use crate::choice::advise;
 use crate::needs::{Needs, NeedsError};
-use crate::price::{self, Unsuitable, Price, Structure};
+use crate::price::{self, Price, Structure, Unsuitable};
 
 /// The highest rate worth solving for: a filter with more false positives than this is useless.
 pub(super) const WORST_RATE: f64 = 0.5;

@@ -6,8 +6,8 @@ use mayhap::{
     Bitmap, BlockedBloom, BlockedLayout, BlockedShape, Bloom, CountingBloom, DualBloom, Kind, ScalableBloom,
 };
 use mayhap_advise::{
-    Advice, Deletes, Filling, Growth, ItemShape, Unsuitable, Needs, NeedsError, Note, Price, Structure, advise,
-    price_list, rust_for, solve,
+    Advice, Deletes, Filling, Growth, ItemShape, Needs, NeedsError, Note, Price, Structure, Unsuitable,
+    advise, price_list, rust_for, solve,
 };
 use mayhap_testkit::alloc_meter::AllocMeter;
 use proptest::prelude::*;
@@ -65,9 +65,7 @@ fn a_billion_urls_are_a_blocked_filter() {
     assert!((10.5..10.6).contains(&price.cost.unwrap().bits_per_item));
     assert_eq!(
         advice.rust.as_deref(),
-        Some(
-            "use mayhap::BlockedBloom;\nlet mut seen = BlockedBloom::for_capacity(1_000_000_000, 0.01, 0)?;"
-        )
+        Some("use mayhap::BlockedBloom;\nlet mut seen = BlockedBloom::new(1_000_000_000, 0.01)?;")
     );
     assert!(advice.why[1].contains("9% less memory (1.12 GiB)"), "{:?}", advice.why);
 }
@@ -391,7 +389,10 @@ fn a_rate_is_solved_down_to_the_floor_of_each_kind() {
     assert!(advice.why[1].contains("false positives for 1 in 1,000,000,000 non-members"), "{:?}", advice.why);
     // Every kind is considered where it can be built, and none is dropped for being a little larger than the winner.
     for price in &advice.prices {
-        assert!(!price.unsuitable.iter().any(|reason| matches!(reason, Unsuitable::Unbuildable(_))), "{price:?}");
+        assert!(
+            !price.unsuitable.iter().any(|reason| matches!(reason, Unsuitable::Unbuildable(_))),
+            "{price:?}"
+        );
     }
     let (_, advice) = solved_rate(50_000_000, 64 << 20, &open);
     for price in advice.prices.iter().filter(|price| price.structure.is_filter()) {
@@ -623,89 +624,89 @@ fn the_lines_of_rust_compile_and_work() -> Result<(), Box<dyn std::error::Error>
     let needs = Needs::new(200_000, 0.01);
     {
         use mayhap::BlockedBloom;
-        let mut seen = BlockedBloom::for_capacity(200_000, 0.01, 0)?;
+        let mut seen = BlockedBloom::new(200_000, 0.01)?;
         assert!(seen.insert("a"));
         prints(SPLIT, &needs);
     }
     {
-        use mayhap::{BlockedBloom, HashScheme};
-        let mut seen = BlockedBloom::for_capacity(200_000, 0.01, HashScheme::keyed_random()?)?;
+        use mayhap::BlockedBloom;
+        let mut seen = BlockedBloom::new(200_000, 0.01)?.keyed()?;
         assert!(seen.insert("a"));
         prints(SPLIT, &needs.clone().untrusted());
     }
     {
         use mayhap::AtomicBlockedBloom;
-        let seen = AtomicBlockedBloom::for_capacity(200_000, 0.01, 0)?;
+        let seen = AtomicBlockedBloom::new(200_000, 0.01)?;
         assert!(seen.insert("a"));
         prints(SPLIT, &needs.clone().threaded());
     }
     {
-        use mayhap::{BlockedBloom, BlockedLayout, BlockedShape};
+        use mayhap::{BlockedBloom, BlockedLayout, BlockedShape, HashScheme};
         let shape = BlockedShape::with_layout(BlockedLayout::Line512, 200_000, 0.01)?;
-        let mut seen = BlockedBloom::with_shape(shape, 0)?;
+        let mut seen = BlockedBloom::with_shape(shape, HashScheme::random())?;
         assert!(seen.insert("a"));
         prints(LINE, &needs);
     }
     {
         use mayhap::Bloom;
-        let mut seen = Bloom::for_capacity(200_000, 0.01, 0)?;
+        let mut seen = Bloom::new(200_000, 0.01)?;
         assert!(seen.insert("a"));
         prints(Structure::Bloom, &needs);
     }
     {
         use mayhap::AtomicBloom;
-        let seen = AtomicBloom::for_capacity(200_000, 0.01, 0)?;
+        let seen = AtomicBloom::new(200_000, 0.01)?;
         assert!(seen.insert("a"));
         prints(Structure::Bloom, &needs.clone().threaded());
     }
     {
-        use mayhap::{Bloom, BloomShape};
+        use mayhap::{Bloom, BloomShape, HashScheme};
         let shape = BloomShape::for_probes(200_000, 0.01, 3)?;
-        let mut seen = Bloom::with_shape(shape, 0)?;
+        let mut seen = Bloom::with_shape(shape, HashScheme::random())?;
         assert!(seen.insert("a"));
         prints(Structure::Bloom, &needs.clone().probing(3));
     }
     {
-        use mayhap::{AtomicBloom, BloomShape};
+        use mayhap::{AtomicBloom, BloomShape, HashScheme};
         let shape = BloomShape::for_probes(200_000, 0.01, 3)?;
-        let seen = AtomicBloom::with_shape(shape, 0)?;
+        let seen = AtomicBloom::with_shape(shape, HashScheme::random())?;
         assert!(seen.insert("a"));
         prints(Structure::Bloom, &needs.clone().probing(3).threaded());
     }
     {
-        use mayhap::{CountingBloom, CountingShape};
+        use mayhap::{CountingBloom, CountingShape, HashScheme};
         let shape = CountingShape::for_probes(200_000, 0.01, 3)?;
-        let mut seen = CountingBloom::with_shape(shape, 0)?;
+        let mut seen = CountingBloom::with_shape(shape, HashScheme::random())?;
         assert!(seen.insert("a"));
         prints(Structure::CountingBloom, &needs.clone().probing(3).deleting(Deletes::Endlessly));
     }
     {
         use mayhap::CountingBloom;
-        let mut seen = CountingBloom::for_capacity(200_000, 0.01, 0)?;
+        let mut seen = CountingBloom::new(200_000, 0.01)?;
         assert!(seen.insert("a"));
         prints(Structure::CountingBloom, &needs.clone().deleting(Deletes::Endlessly));
     }
     {
         use mayhap::DualBloom;
-        let mut seen = DualBloom::for_capacity(200_000, 1_000, 0.01, 0)?;
+        let mut seen = DualBloom::new(200_000, 1_000, 0.01)?;
         assert!(seen.insert("a")?);
         prints(Structure::DualBloom, &needs.clone().deleting(Deletes::UpTo(1_000)));
     }
     {
         use mayhap::ScalableBloom;
-        let mut seen = ScalableBloom::for_capacity(200_000, 0.01, 0)?;
+        let mut seen = ScalableBloom::new(200_000, 0.01)?;
         assert!(seen.insert("a")?);
         prints(Structure::ScalableBloom, &needs.clone().growing(Growth::Unknown));
     }
     {
         use mayhap::{Cuckoo, DLeft, Growing, Quotient};
-        let mut seen = Cuckoo::for_capacity(200_000, 0.01, 0)?;
+        let mut seen = Cuckoo::new(200_000, 0.01)?;
         assert!(seen.insert("a")?);
-        let mut seen = DLeft::for_capacity(200_000, 0.01, 0)?;
+        let mut seen = DLeft::new(200_000, 0.01)?;
         assert!(seen.insert("a")?);
-        let mut seen = Growing::for_capacity(200_000, 0.01, 0)?;
+        let mut seen = Growing::new(200_000, 0.01)?;
         assert!(seen.insert("a")?);
-        let mut seen = Quotient::for_capacity(200_000, 0.01, 0)?;
+        let mut seen = Quotient::new(200_000, 0.01)?;
         assert!(seen.insert("a")?);
     }
     for structure in [Structure::Cuckoo, Structure::DLeft, Structure::Growing, Structure::Quotient] {
@@ -715,46 +716,46 @@ fn the_lines_of_rust_compile_and_work() -> Result<(), Box<dyn std::error::Error>
         assert!(SOURCE.lines().any(|source| source.trim() == lines), "this file should have {lines:?}");
     }
     {
-        use mayhap::{Cuckoo, CuckooShape};
+        use mayhap::{Cuckoo, CuckooShape, HashScheme};
         let shape = CuckooShape::semi_sorted(200_000, 0.01)?;
-        let mut seen = Cuckoo::with_shape(shape, 0)?;
+        let mut seen = Cuckoo::with_shape(shape, HashScheme::random())?;
         assert!(seen.insert("a")?);
         prints(Structure::CuckooSemiSorted, &needs);
     }
     {
-        use mayhap::GrowableCuckoo;
-        let mut seen = GrowableCuckoo::for_growth(200_000, 3_200_000, 0.01, 0)?;
+        use mayhap::{GrowableCuckoo, HashScheme};
+        let mut seen = GrowableCuckoo::for_growth(200_000, 3_200_000, 0.01, HashScheme::random())?;
         assert!(seen.insert("a")?);
         prints(Structure::GrowableCuckoo, &needs);
     }
     {
         use mayhap::Window;
-        let mut seen = Window::of_items(200_000, 0.01, 0)?;
+        let mut seen = Window::new(200_000, 0.01)?;
         assert!(seen.insert("a"));
         prints(Structure::Window, &needs);
     }
     let items = vec!["a", "b"];
     {
         use mayhap::Xor8;
-        let seen = Xor8::build(&items, 0)?;
+        let seen = Xor8::from_items(&items)?;
         assert!(seen.may_contain("a"));
         prints(Structure::Xor, &needs);
     }
     {
         use mayhap::BinaryFuse16;
-        let seen = BinaryFuse16::build(&items, 0)?;
+        let seen = BinaryFuse16::from_items(&items)?;
         assert!(seen.may_contain("a"));
         prints(Structure::BinaryFuse, &Needs::new(200_000, 1e-3));
     }
     {
         use mayhap::Ribbon;
-        let seen = Ribbon::build(&items, 0.01, 0)?;
+        let seen = Ribbon::from_items(&items, 0.01)?;
         assert!(seen.may_contain("a"));
         prints(Structure::Ribbon, &needs);
     }
     {
         use mayhap::Gcs;
-        let seen = Gcs::build(&items, 0.01, 0)?;
+        let seen = Gcs::from_items(&items, 0.01)?;
         assert!(seen.may_contain("a"));
         prints(Structure::Gcs, &needs);
     }
@@ -804,7 +805,7 @@ fn the_lines_of_rust_compile_and_work() -> Result<(), Box<dyn std::error::Error>
     {
         use mayhap::HashScheme;
         let (items, item) = (["c", "a", "b"], "b");
-        let scheme = HashScheme::fast(0);
+        let scheme = HashScheme::random();
         let mut stored: Vec<u64> = items.iter().map(|item| scheme.hash(item).to_u128() as u64).collect();
         stored.sort_unstable();
         let seen = stored.binary_search(&(scheme.hash(item).to_u128() as u64)).is_ok();

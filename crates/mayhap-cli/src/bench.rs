@@ -19,7 +19,7 @@ use std::num::NonZero;
 
 use clap::{Args, ValueEnum};
 use mayhap::HashScheme;
-use mayhap_advise::{Advice, Deletes, Growth, Unsuitable, Needs, Price, Structure, advise};
+use mayhap_advise::{Advice, Deletes, Growth, Needs, Price, Structure, Unsuitable, advise};
 use mayhap_server::quantity;
 
 use self::measure::Measured;

@@ -68,7 +68,9 @@ fn the_text_has_the_recommendation_the_reasons_and_the_rate() {
         "{text}"
     );
     assert!(text.contains("needs integers in a known range"));
-    assert!(text.contains("\n  use mayhap::BlockedBloom;\n  let mut seen = BlockedBloom::for_capacity(1_000_000_000, 0.01, 0)?;\n"));
+    assert!(text.contains(
+        "\n  use mayhap::BlockedBloom;\n  let mut seen = BlockedBloom::new(1_000_000_000, 0.01)?;\n"
+    ));
     assert!(text.contains("864,000 false positives a day"), "{text}");
     assert!(text.contains("HashScheme::keyed_random()"));
     assert!(!text.contains('\u{1b}'), "no colours in a pipe");
@@ -206,7 +208,7 @@ fn json_has_its_fields() {
     assert_eq!(plan["recommended"], "blocked-bloom split");
     assert_eq!(
         plan["rust"],
-        "use mayhap::BlockedBloom;\nlet mut seen = BlockedBloom::for_capacity(10_000_000, 0.001, 0)?;"
+        "use mayhap::BlockedBloom;\nlet mut seen = BlockedBloom::new(10_000_000, 0.001)?;"
     );
     assert!(plan["why"].as_array().unwrap().iter().all(Value::is_string));
     assert!(plan["notes"].as_array().unwrap().iter().all(Value::is_string));
@@ -268,7 +270,7 @@ fn flags_reach_the_advisor() {
     assert_eq!(best("--range 0..2_000_000"), "bitmap");
     assert_eq!(best("--deletes --grows"), "growing");
     let rust = |flags: &str| json(&format!("plan --items 1e6 --fpr 1% --json {flags}"))["rust"].to_string();
-    assert!(rust("--untrusted").contains("keyed_random"));
+    assert!(rust("--untrusted").contains(".keyed()?"));
     assert!(rust("--threads").contains("AtomicBlockedBloom"));
     let asked = json("plan --items 1e6 --fpr 1% --lookups 5k --json");
     assert!(asked["notes"][0].as_str().unwrap().contains("up to 50 false positives a day"), "{asked}");
@@ -429,7 +431,7 @@ fn plan_for_a_billion_removable_items() {
     assert!(said.contains("A no stays certain if only members are removed."), "{text}");
     for line in [
         "\n  mayhap build seen.mayhap items.txt --kind cuckoo --items 1000000000 --fpr 0.01\n",
-        "\n  let mut seen = Cuckoo::for_capacity(1_000_000_000, 0.01, 0)?;\n",
+        "\n  let mut seen = Cuckoo::new(1_000_000_000, 0.01)?;\n",
         "\nWith `mayhap serve`\n  MF.RESERVE seen KIND cuckoo CAPACITY 1000000000 FPR 0.01\n",
     ] {
         assert!(text.contains(line), "{line:?} is not in\n{text}");

@@ -3,15 +3,15 @@
 //!
 //! | `xorf` | mayhap |
 //! |---|---|
-//! | `BinaryFuse8::try_from(&keys)` | `BinaryFuse8::build(&keys, HashScheme::random())` |
-//! | `Xor8::from(&keys)` | `Xor8::build(&keys, HashScheme::random())` |
+//! | `BinaryFuse8::try_from(&keys)` | `BinaryFuse8::from_items(&keys)` |
+//! | `Xor8::from(&keys)` | `Xor8::from_items(&keys)` |
 //! | keys are `u64`, without duplicates; anything else is hashed before, by a `HashProxy` | keys are any items, duplicates do no harm |
 //! | `filter.contains(&key)` | `filter.may_contain(&key)` |
 //! | `filter.len()` | `filter.memory_bytes()` |
 //!
 //! `cargo run --release -p mayhap --example from_xorf`
 
-use mayhap::{BinaryFuse8, HashScheme, ItemHash, Xor8};
+use mayhap::{BinaryFuse8, ItemHash, Xor8};
 
 type Error = Box<dyn std::error::Error>;
 
@@ -35,13 +35,13 @@ fn main() -> Result<(), Error> {
     let keys_inside = keys(1, SAMPLE_SIZE);
     let keys_outside = keys(2, SAMPLE_SIZE);
 
-    let filter = BinaryFuse8::build(&keys_inside, HashScheme::random())?;
+    let filter = BinaryFuse8::from_items(&keys_inside)?;
     for key in &keys_inside {
         assert!(filter.may_contain(key)); // no false negatives
     }
     check("BinaryFuse8", |key| filter.may_contain(key), filter.bits_per_item(), &keys_outside);
 
-    let filter = Xor8::build(&keys_inside, HashScheme::random())?;
+    let filter = Xor8::from_items(&keys_inside)?;
     for key in &keys_inside {
         assert!(filter.may_contain(key));
     }

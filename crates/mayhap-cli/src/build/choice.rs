@@ -1,7 +1,7 @@
 //! Which filter is built, and for which rate: the kind from `--kind`, or the best of mayhap's filters by the advice.
 
 use mayhap::{Kind, say};
-use mayhap_advise::{Advice, ItemShape, Unsuitable, Needs, NeedsError, Price, Structure, advise, price_list};
+use mayhap_advise::{Advice, ItemShape, Needs, NeedsError, Price, Structure, Unsuitable, advise, price_list};
 
 use crate::error::CliError;
 use crate::kind_name::{self, KindName};

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use mayhap::say;
 use mayhap_advise::{
-    Advice, Cost, Unsuitable, Needs, NoReserve, Price, build_line, mayhap_reserve, redis_reserve,
+    Advice, Cost, Needs, NoReserve, Price, Unsuitable, build_line, mayhap_reserve, redis_reserve,
 };
 
 use super::{Solved, circumstances, title};

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::restyle::is_solid;
-use mayhap_advise::{Advice, Filling, Unsuitable, Needs, Price, Structure, price_list};
+use mayhap_advise::{Advice, Filling, Needs, Price, Structure, Unsuitable, price_list};
 
 /// Loads to compute, in hundredths of the capacity.
 const FILL_PERCENT: RangeInclusive<u32> = 10..=300;
