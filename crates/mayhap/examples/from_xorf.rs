@@ -49,7 +49,7 @@ fn main() -> Result<(), Error> {
 
     // No proxy for other keys.
     let fruits = ["apple", "banana", "tangerine", "watermelon"];
-    let filter = Xor8::build(fruits, HashScheme::random())?;
+    let filter = Xor8::from_items(fruits)?;
     for fruit in fruits {
         assert!(filter.may_contain(fruit));
     }
