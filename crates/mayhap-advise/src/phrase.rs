@@ -2,7 +2,7 @@
 
 use mayhap::say;
 
-/// How much larger `bytes` is than `others`: `8% more memory`, `no memory`, `2.4 times the memory`.
+/// Describes how much larger `bytes` is than `others`: `8% more memory`, `no memory`, `2.4 times the memory`.
 pub(crate) fn change(bytes: u64, others: u64) -> String {
     let change = bytes as f64 / others.max(1) as f64 - 1.0;
     match (change * 100.0).round() {
@@ -12,7 +12,7 @@ pub(crate) fn change(bytes: u64, others: u64) -> String {
     }
 }
 
-/// A number as in Rust source: `1_000_000`.
+/// Formats a number as in Rust source: `1_000_000`.
 pub(crate) fn source(number: u64) -> String {
     say::count(number).replace(',', "_")
 }

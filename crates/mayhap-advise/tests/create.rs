@@ -1,4 +1,4 @@
-//! The filters that are created for needs.
+//! Tests of the filters that the advisor creates.
 
 use mayhap::{Answers, BuildOptions, HashScheme, ItemHash};
 use mayhap_advise::{Deletes, ItemShape, Needs, Structure};

@@ -1,4 +1,4 @@
-//! What the reports of `add`, `remove` and `merge` say about the filter that was written.
+//! The facts about the written filter in the reports of `add`, `remove` and `merge`.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) struct SavedFilter {
     memory_bytes: u64,
     pub(crate) file_bytes: u64,
     seconds: f64,
-    /// The false-positive rate is higher than the target.
+    /// Whether the false-positive rate is higher than the target.
     over_capacity: bool,
     /// Warnings for the user.
     warnings: Vec<String>,
@@ -40,12 +40,12 @@ impl SavedFilter {
         }
     }
 
-    /// The warnings, with the name of the file.
+    /// Returns the warnings, with the name of the file.
     pub(crate) fn warnings(&self, out: &str) -> impl Iterator<Item = String> {
         self.warnings.iter().map(move |warning| format!("{out}: {warning}"))
     }
 
-    /// How long it took.
+    /// Returns how long it took.
     pub(crate) fn took(&self) -> String {
         progress::duration(Duration::from_secs_f64(self.seconds))
     }

@@ -25,27 +25,28 @@ pub struct Command {
     pub since: &'static str,
     /// Its time complexity.
     pub complexity: &'static str,
-    /// Everything else that server, engine and module must know before it runs.
+    /// All other facts that server, engine and module need before it runs.
     pub traits: Traits,
     /// The code that runs it.
     pub run: Run,
 }
 
 impl Command {
-    /// Can it change a value? Then its reply waits for the log, `CLIENT PAUSE WRITE` holds it, and users need permission to write.
+    /// Returns whether it can change a value. If so, its reply waits for the log, `CLIENT PAUSE WRITE` delays it, and users need
+    /// permission to write.
     #[must_use]
     pub const fn changes(&self) -> bool {
         matches!(self.flags.changes, Changes::Values)
     }
 
-    /// Can it change a value, or run a queued request that does?
+    /// Returns whether it can change a value, or run a queued request that does.
     #[must_use]
     pub const fn may_change(&self) -> bool {
         !matches!(self.flags.changes, Changes::Nothing)
     }
 
-    /// Does it reveal a filter's secret key, or where the key places items? If so, no general category allows it: neither `@read` nor
-    /// its family's.
+    /// Returns whether it reveals a filter's secret key, or where the key places items. If so, no general category allows it:
+    /// neither `@read` nor its family's.
     #[must_use]
     pub const fn tells_key(&self) -> bool {
         matches!(self.traits.reveals, Reveals::Key)
@@ -57,8 +58,8 @@ impl Command {
         self.traits.subcommands.iter().find(|row| row.name.as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// Its ACL categories in a module, without `@`. For RedisBloom's commands they are those that RedisBloom declares, which puts only
-    /// few of its fast commands into `@fast`. RedisBloom flags `CF.COMPACT` read-only; we require permission to write.
+    /// Returns its ACL categories in a module, without `@`. RedisBloom's commands have the categories that RedisBloom declares: only few
+    /// of its fast commands are in `@fast`. RedisBloom flags `CF.COMPACT` read-only; we require permission to write.
     #[must_use]
     pub fn categories(&self) -> Vec<&'static str> {
         if self.tells_key() {
@@ -130,16 +131,16 @@ pub enum Changes {
     Nothing,
     /// The values of keys, and whether they exist.
     Values,
-    /// What the queued requests change.
+    /// The values that the queued requests change.
     WhatIsQueued,
 }
 
-/// The flags of a command, in the terms of `COMMAND`, and what it changes.
+/// The flags of a command, as `COMMAND` names them, and its possible changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags {
-    /// `readonly` or `write`, only for `COMMAND` and for modules: a command that is declared read-only may change values.
+    /// `readonly` or `write`, only for `COMMAND` and for modules. A command that is declared read-only may still change values.
     pub declared: Access,
-    /// What it can change. Everything that protects changes reads this.
+    /// The values it can change. All code that protects changes uses this field.
     pub changes: Changes,
     /// `denyoom`: refused when the memory limit is reached.
     pub deny_oom: bool,

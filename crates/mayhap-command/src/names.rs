@@ -1,4 +1,4 @@
-//! The names of commands that other code refers to. Every other name stands only in its row.
+//! The names of commands that other code refers to. All other names are only in their rows.
 
 /// `BF.MEXISTS`.
 pub const BF_MEXISTS: &str = "bf.mexists";

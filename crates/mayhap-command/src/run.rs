@@ -62,7 +62,7 @@ pub enum Source<'a> {
     Other(Option<&'a Value>),
 }
 
-/// Lookups of items that can run together: those of one filter type.
+/// Lookups that can run together, because they look up items in the same filter type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
     /// `BF.EXISTS`, `BF.MEXISTS`.
@@ -115,7 +115,7 @@ pub enum Adds {
 }
 
 impl Adds {
-    /// Can this request run together with others? If not, only [`add_alone`](Self::add_alone) runs it.
+    /// Returns whether this request can run together with others. If not, only [`add_alone`](Self::add_alone) runs it.
     #[inline]
     #[must_use]
     pub fn joins(self, request: &Request<'_>) -> bool {
@@ -125,8 +125,8 @@ impl Adds {
         }
     }
 
-    /// Runs those of `requests` that need only shared access to the value, and pushes a reply for each. Adds the hashes of new items to
-    /// `new`, if a log needs them.
+    /// Runs requests while shared access to the value is enough, and pushes a reply for each. Adds the hashes of new items to `new`, if a
+    /// log needs them.
     pub fn add_together(
         self,
         requests: &[Request<'_>],
@@ -146,8 +146,8 @@ impl Adds {
         }
     }
 
-    /// Runs one request with exclusive access: the filter may be created and may grow. `begun` has the results of its first items, if
-    /// they were added together with others a moment ago.
+    /// Runs one request with exclusive access: the filter may be created and may grow. `begun` has the results of the request's first
+    /// items, if [`add_together`](Self::add_together) has already added them.
     ///
     /// # Errors
     /// The error that the client gets.
@@ -166,16 +166,16 @@ impl Adds {
     }
 }
 
-/// What a batch of additions did with shared access.
+/// The result of a batch of additions with shared access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Added {
-    /// Which requests were answered.
+    /// The requests that were answered.
     pub ran: Ran,
     /// The number of new items. If it is 0, nothing changed.
     pub new_items: u64,
 }
 
-/// How far a batch came with shared access.
+/// How many requests of a batch ran with shared access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ran {
     /// All requests are answered.
@@ -185,13 +185,13 @@ pub enum Ran {
     Rest {
         /// The number of requests that are answered.
         done: usize,
-        /// The first items of the next request were added already: which of them were new.
+        /// The results of the next request's first items, which were added already: whether each was new.
         begun: BatchBits,
     },
 }
 
 impl Ran {
-    /// The first `done` requests are answered, and nothing of the next one was done.
+    /// Returns that the first `done` requests are answered, and no item of the next one was added.
     #[must_use]
     pub const fn only(done: usize) -> Self {
         Self::Rest { done, begun: BatchBits::new() }
@@ -344,7 +344,7 @@ pub fn kept_words(words: usize, left_out: &[usize]) -> Vec<usize> {
     (0..words).filter(|at| is_kept[*at]).collect()
 }
 
-/// Buffers that batches reuse. What is left in them means nothing.
+/// Buffers that batches reuse. Their content between batches is meaningless.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// The hashes of all items of a batch.
@@ -360,7 +360,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Adds the hashes of those items just inserted that were new to `new`, if a log needs them.
+    /// Adds to `new` the hashes of the items that the last batch newly inserted, if a log needs them.
     #[inline]
     pub(crate) fn collect_new(&self, new: Option<&mut Vec<ItemHash>>) {
         if let Some(new) = new {

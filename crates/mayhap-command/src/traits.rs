@@ -1,48 +1,48 @@
-//! What server, engine and module must know of a command before it runs, beside its words and its keys. A row states what is unusual:
-//! `Traits { cost: Cost::LargeValue, ..Traits::USUAL }`.
+//! Facts about a command that server, engine and module need before it runs, in addition to its arguments and keys. A row states only
+//! the unusual ones: `Traits { cost: Cost::LargeValue, ..Traits::USUAL }`.
 
 use crate::server::Subcommand;
 use crate::touch::Touch;
 
-/// The further facts of one row.
+/// The traits of one row.
 #[derive(Clone, Copy, Debug)]
 pub struct Traits {
-    /// When a request may keep a thread busy for many milliseconds.
+    /// When a request may occupy a thread for many milliseconds.
     pub cost: Cost,
-    /// One reply may be as long as a whole value.
+    /// Whether one reply may be as long as a whole value.
     pub long_reply: bool,
-    /// How it accesses its keys.
+    /// How the command accesses its keys.
     pub touches: Touches,
-    /// What its reply reveals of a filter's secret key.
+    /// How much its reply reveals of a filter's secret key.
     pub reveals: Reveals,
-    /// Which of its words must not be shown to others.
+    /// The words that other users must not see.
     pub secrets: Secrets,
     /// What happens between `MULTI` and `EXEC`.
     pub in_transaction: InTransaction,
     /// What happens if the data of its key is lost.
     pub after_loss: AfterLoss,
-    /// Clients may run it before they authenticate. It cannot be disabled.
+    /// Whether clients may run it before they authenticate. If so, it cannot be disabled.
     pub needs_no_authentication: bool,
-    /// Disabled unless the settings enable it.
+    /// Whether it is disabled unless the settings enable it.
     pub off_by_default: bool,
-    /// `SLOWLOG` never has it.
+    /// Whether `SLOWLOG` omits it.
     pub skips_slow_log: bool,
-    /// Its keys are gone afterwards.
+    /// Whether it deletes its keys.
     pub deletes_keys: bool,
-    /// In the ACL category `@dangerous`, though it is not for administrators.
+    /// Whether it is in the ACL category `@dangerous` although it is not for administrators.
     pub dangerous: bool,
-    /// RedisBloom has it in `@fast`. The flag `fast` decides for commands of other families.
+    /// Whether RedisBloom has it in `@fast`. For commands of other families the flag `fast` decides.
     pub redis_bloom_fast: bool,
-    /// The ACL category in place of the family's.
+    /// The ACL category that replaces the family's.
     pub category: Option<&'static str>,
-    /// The hints of `COMMAND INFO` for clients of several servers.
+    /// The hints of `COMMAND INFO` for clients that use several servers.
     pub tips: &'static [&'static str],
-    /// Its subcommands, if it has a table of them.
+    /// Its table of subcommands, or an empty one.
     pub subcommands: &'static [Subcommand],
 }
 
 impl Traits {
-    /// Short, nothing secret, queued in transactions.
+    /// A short request without secrets that transactions queue.
     pub const USUAL: Self = Self {
         cost: Cost::Short,
         long_reply: false,
@@ -61,72 +61,72 @@ impl Traits {
         tips: &[],
         subcommands: &[],
     };
-    /// As usual, but it works on all of a value.
+    /// As usual, but it processes a whole value.
     pub const LARGE_VALUE: Self = Self { cost: Cost::LargeValue, ..Self::USUAL };
-    /// As usual, but it always takes long.
+    /// As usual, but it always takes a long time.
     pub const LONG: Self = Self { cost: Cost::Long, ..Self::USUAL };
-    /// Returns all of a value, or a part of any length.
+    /// It returns a whole value, or a part of any length.
     pub const LONG_REPLY: Self = Self { long_reply: true, ..Self::LARGE_VALUE };
 }
 
-/// When a request may keep a thread busy for many milliseconds. Requests of many bytes or words do so whatever the command.
+/// When a request may occupy a thread for many milliseconds. A request with many bytes or words may do so, whatever the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
     /// Never.
     Short,
     /// Always.
     Long,
-    /// When the value is large: it works on all of it.
+    /// When the value is large, because the request processes the whole value.
     LargeValue,
-    /// When the payload is large: decoding is slow for its size.
+    /// When the payload is large, because decoding is slow for its size.
     LargePayload,
-    /// When it inserts many items into a large filter, whose memory may be untouched.
+    /// When it inserts many items into a large filter, because the memory may be untouched so far.
     ManyItems,
-    /// When a word is an offset far beyond the end of the value: the bytes in between have to be allocated.
+    /// When a word is an offset far beyond the end of the value, because the bytes in between must be allocated.
     FarOffset {
         /// The number of such offsets in one byte.
         per_byte: u64,
     },
-    /// When it visits many keys, or has a pattern that is slow to match.
+    /// When it visits many keys, or its pattern is slow to match.
     ManyKeys,
 }
 
 /// How a command accesses its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touches {
-    /// It writes them if it changes values, otherwise it reads them.
+    /// It writes them if it changes values. Otherwise it reads them.
     Usual,
-    /// All of them in this way.
+    /// It accesses all of them in this way.
     Each(Touch),
-    /// The first in one way, the others in another.
+    /// It accesses the first key in the first way, and the others in the second.
     FirstAndRest(Touch, Touch),
-    /// In the first way if one of these words follows, otherwise in the second.
+    /// It accesses them in one way if one of these words follows, and otherwise in another.
     If {
         /// The words, in lower case.
         words: &'static [&'static str],
-        /// The position of the first word that may be one of them.
+        /// The position from which to look for them.
         from: usize,
-        /// How it accesses its keys then.
+        /// How it accesses its keys if one of the words follows.
         then: Touch,
-        /// How it accesses them otherwise.
+        /// How it accesses its keys otherwise.
         otherwise: Touch,
     },
-    /// It names no key and changes every key. No other request runs meanwhile.
+    /// It names no key and changes every key. No other request runs at the same time.
     Everything,
 }
 
-/// What a reply reveals of a filter's secret key.
+/// How much a reply reveals of a filter's secret key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reveals {
     /// Nothing.
     Nothing,
-    /// It is the bytes of a value, and those of a filter contain its key.
+    /// It returns the bytes of a value. The bytes of a filter contain its key.
     Bytes,
-    /// The key, or where the key places items.
+    /// It returns the key, or the positions of items, which depend on the key.
     Key,
 }
 
-/// Words of a request that must not be shown to others: passwords, and the keys of filters.
+/// Words of a request that other users must not see: passwords, and the keys of filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secrets {
     /// None.
@@ -135,7 +135,7 @@ pub enum Secrets {
     At(usize),
     /// All words from this position on.
     From(usize),
-    /// Those after each occurrence of a word.
+    /// The words after each occurrence of a word.
     After {
         /// The word, in lower case.
         word: &'static str,
@@ -147,9 +147,9 @@ pub enum Secrets {
 /// What happens to a request between `MULTI` and `EXEC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InTransaction {
-    /// It waits for `EXEC`.
+    /// It is queued until `EXEC`.
     Queued,
-    /// It runs at once.
+    /// It runs immediately.
     AtOnce,
     /// It is refused.
     Refused,
@@ -162,16 +162,16 @@ pub enum AfterLoss {
     Refused,
     /// It creates the key again.
     Creates,
-    /// It creates the key again, unless one of its words from a position on asks for the lost value.
+    /// It creates the key again, unless a word at or after a position needs the lost value.
     CreatesUnless {
         /// The word, in lower case.
         word: &'static str,
-        /// The position of the first word that may be it.
+        /// The position from which to look for it.
         from: usize,
     },
 }
 
-/// Is one of `words` from the position `from` on one of `wanted`, in upper or lower case?
+/// Returns whether one of `words`, from position `from` on, is one of `wanted`, in upper or lower case.
 #[must_use]
 pub(crate) fn has_word(words: &[&[u8]], from: usize, wanted: &[&str]) -> bool {
     let is_wanted = |word: &&[u8]| wanted.iter().any(|one| word.eq_ignore_ascii_case(one.as_bytes()));

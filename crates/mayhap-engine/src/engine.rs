@@ -210,7 +210,7 @@ impl Engine {
         logged
     }
 
-    /// As [`execute`](Self::execute), for one request that takes long, on a thread that may wait. Meanwhile
+    /// As [`execute`](Self::execute), for one long request, on a thread that may wait. While it runs,
     /// [`is_busy`](Self::is_busy) is true for its names.
     pub fn execute_long(&self, request: Request<'_>, scratch: &mut Scratch, replies: &mut Vec<Reply>) -> u64 {
         if is_flush(&request) {
@@ -474,8 +474,8 @@ impl Engine {
         self.statistics.answered(&entry, asked.hits, asked.misses);
     }
 
-    /// Adds the items of requests on one name: with a shared lock of its entry where possible, and one request at a time where that is
-    /// not enough.
+    /// Adds the items of requests on one name. It uses a shared lock of the entry where possible, and otherwise runs one request at a
+    /// time.
     fn apply_additions(
         &self,
         adds: Adds,
@@ -497,7 +497,7 @@ impl Engine {
         }
     }
 
-    /// Adds the items of those requests that need only a shared lock of the entry, and logs them.
+    /// Adds items, and logs them, while a shared lock of the entry is enough.
     fn add_together(
         &self,
         adds: Adds,
@@ -606,7 +606,7 @@ impl Engine {
     }
 }
 
-/// The number of requests, at least one, that are about the same name as the first and run together with it.
+/// Returns the number of requests, at least one, that concern the same name as the first and run together with it.
 fn alike(requests: &[Request<'_>], together: impl Fn(&Run) -> bool) -> usize {
     let name = requests[0].name();
     let is_alike = |next: &&Request<'_>| together(&next.command.run) && next.name() == name;

@@ -1,13 +1,13 @@
-//! Reads and writes the filters of other programs, as filters of [`mayhap`].
+//! Reads and writes the filters of other programs as filters of [`mayhap`].
 //!
-//! [`Format`] has all formats by name: what a file is, reading, writing, building anew. Each format has a module of its own, with what
-//! only it has; `docs/formats.md` has a chapter on each. Most readers need to know how items were encoded, an
-//! [`ItemEncoding`](mayhap::ItemEncoding).
+//! [`Format`] has all formats by name: it recognises files, reads them, writes them and builds filters from items. Each format also has
+//! its own module, with the functions that only this format has; `docs/formats.md` has a chapter on each. Most readers need the encoding
+//! of the items, an [`ItemEncoding`](mayhap::ItemEncoding).
 //!
 //! ```text
 //! bytes ──[ Format::sniff ]──▶ it is parquet │ it could be guava, or one of several │ unknown
-//!   └────[ Format::read ]────▶ Filter ──[ Format::write ]──▶ bytes      (same rule of placing items: else an error)
-//! items ─[ Format::build ]───▶ Filter                                    (another rule: only from the items)
+//!   └────[ Format::read ]────▶ Filter ──[ Format::write ]──▶ bytes      (same rule for placing items, or an error)
+//! items ─[ Format::build ]───▶ Filter                                    (different rule: only from the items)
 //! ```
 //!
 //! ```
@@ -18,7 +18,7 @@
 //! let mut stream = Vec::new();
 //! Format::Guava.write(&seen, &mut stream)?;
 //!
-//! // Later, find out what is in the file.
+//! // Later, find out the format of the file.
 //! assert_eq!(Format::sniff(&stream), Sniffed::CouldBe(vec![Format::Guava]));
 //! let unasked = Format::Guava.read(&stream, &ReadOptions::default()).unwrap_err();
 //! assert_eq!(unasked.to_string(), "guava files do not record the item encoding; set `ReadOptions::items`");
@@ -48,7 +48,7 @@
 //! | Cassandra | [`cassandra`] | `cassandra` | yes |
 //!
 //! A filter read from another program keeps its hash function and its placement, also in a `.mayhap` file. Such a file opens with `mayhap`
-//! alone; if its hash function is HighwayHash, MD5 or SHA, `mayhap` needs the feature `named-hashes`, which this crate switches on.
+//! alone. If its hash function is HighwayHash, MD5 or SHA, `mayhap` needs the feature `named-hashes`, which this crate switches on.
 //!
 //! Readers do not trust their input: every length is checked against the available bytes before anything is allocated.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Writing the words of filters as other programs order their bytes.
+//! Writes the words of filters in the byte order of other programs.
 
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
@@ -15,14 +15,14 @@ pub(crate) fn write_words_le(lines: &Lines, count: u64, out: &mut dyn Write) -> 
     write_words(lines, count, u64::to_le_bytes, out)
 }
 
-/// Writes the first `count` words of `lines`, each as these bytes.
+/// Writes the first `count` words of `lines`, each converted by `bytes`.
 pub(crate) fn write_words(
     lines: &Lines,
     count: u64,
     bytes: impl Fn(u64) -> [u8; 8],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    /// Words converted to bytes at a time.
+    /// The number of words to convert at a time.
     const CHUNK: usize = 1024;
     let words = lines.words();
     let mut buffer = [0; CHUNK * 8];

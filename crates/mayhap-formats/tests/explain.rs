@@ -4,7 +4,7 @@ use mayhap::{Filter, ItemEncoding};
 use mayhap_formats::{Format, RebuildError, block_filter, rocksdb};
 
 const MEMBERS: u64 = 3_000;
-/// So high that false positives are frequent.
+/// High enough for frequent false positives.
 const RATE: f64 = 0.05;
 
 fn text(i: u64, who: &str) -> String {

@@ -1,5 +1,5 @@
-//! Golden `.mayhap` files of filters that other programs could have made. `mayhap` opens them without this crate (its own `tests/golden.rs`);
-//! here they are made with it.
+//! Golden `.mayhap` files of filters that other programs could have created. These tests create them with this crate. The tests of
+//! `mayhap` (its own `tests/golden.rs`) open them without it.
 
 use std::fs;
 use std::path::Path;

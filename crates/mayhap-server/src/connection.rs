@@ -55,7 +55,7 @@ struct Connection<'a, S> {
 #[derive(Clone, Copy)]
 struct Stopping {
     since: Instant,
-    /// Whether the socket has been read for a last time.
+    /// Whether the socket has been read for the last time.
     looked: bool,
 }
 

@@ -95,7 +95,7 @@ pub fn count(text: &str) -> Result<u64, QuantityError> {
 }
 
 /// Parses an amount of memory in bytes: `64MiB`, `64M`, `1.5GB`, `1e9`. `K`, `M`, `G` and `T` alone are the binary units, as
-/// usual in the shell. A fraction of a byte is dropped, unless it is all there is.
+/// usual in the shell. A fraction of a byte is dropped, but a positive number of less than one byte is an error.
 ///
 /// # Errors
 /// [`QuantityError`].

@@ -86,7 +86,7 @@ impl From<Reply> for Answer {
     }
 }
 
-/// Where a request is executed.
+/// The place where a request is executed.
 #[derive(Debug)]
 pub(crate) enum Dispatch {
     /// In the engine, in a batch with neighbouring requests.

@@ -1,7 +1,7 @@
-//! Every command of the table, with a log whose sync is held back: no reply that acknowledges a change leaves
-//! before the log has it, and no other reply waits. The same for `CLIENT PAUSE WRITE`.
+//! Runs every command of the table while the log's sync is blocked. A reply that acknowledges a change waits until
+//! the log has the change; no other reply waits. `CLIENT PAUSE WRITE` must delay the same commands.
 //!
-//! A row without a sample request fails the test, so that a new command cannot be left out.
+//! A row without a sample request fails the test, so a new command cannot be forgotten.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -15,11 +15,11 @@ use mayhap_engine::{AppendFile, Disk, DiskFile, Engine, Files, System};
 use mayhap_fuzz::resp::encode;
 use mayhap_server::{Running, Server, Settings};
 
-/// The time after which a reply that has not come is taken to be held. Before it, another client of the same
-/// worker has got two replies.
+/// A reply that does not arrive within this time counts as held. Another client of the same worker must get two
+/// replies first.
 const HELD: Duration = Duration::from_millis(20);
 
-/// Syncs wait while it is shut.
+/// A gate for syncs: they wait while it is shut.
 #[derive(Debug, Default)]
 struct Gate {
     is_shut: Mutex<bool>,
@@ -37,7 +37,7 @@ impl Gate {
     }
 }
 
-/// A folder whose log is synced only while the gate is open.
+/// A folder that syncs its log only while the gate is open.
 #[derive(Debug)]
 struct Gated {
     files: Files,
@@ -94,7 +94,7 @@ impl Disk for Gated {
     }
 }
 
-/// A server with one worker, whose log syncs after every change, if the gate lets it.
+/// A server with one worker. Its log syncs after every change, when the gate is open.
 struct Stage {
     server: Running,
     engine: Arc<Engine>,
@@ -133,12 +133,12 @@ impl Stage {
         Talk(BufReader::new(stream))
     }
 
-    /// The number of records of the log.
+    /// Returns the number of records in the log.
     fn records(&self) -> u64 {
         self.engine.log().unwrap().next()
     }
 
-    /// Runs a request without a connection. It changes nothing.
+    /// Runs a request that changes nothing, without a connection.
     fn look(&self, line: &str) -> Reply {
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         let command = table::find(words[0]).unwrap();
@@ -147,8 +147,8 @@ impl Stage {
         replies.pop().unwrap()
     }
 
-    /// The words of a line. `=DUMP f` in place of one, with `_` for spaces, is the reply to that request, or
-    /// its second part.
+    /// Returns the words of a line. A word such as `=DUMP_f` stands for the reply to the request `DUMP f`, or for
+    /// the reply's second part.
     fn words(&self, line: &str) -> Vec<Vec<u8>> {
         let word = |word: &str| match word.strip_prefix('=') {
             None => word.as_bytes().to_vec(),
@@ -173,7 +173,7 @@ impl Talk {
         self.0.get_mut().write_all(&encode(words)).unwrap();
     }
 
-    /// Whether a reply comes within `wait`.
+    /// Returns whether a reply arrives within `wait`.
     fn is_answered(&mut self, wait: Duration) -> bool {
         self.0.get_ref().set_read_timeout(Some(wait)).unwrap();
         match self.0.fill_buf() {
@@ -185,7 +185,7 @@ impl Talk {
         }
     }
 
-    /// The first line of a reply, which is read to its end.
+    /// Reads a whole reply, and returns its first line.
     fn reply(&mut self) -> String {
         self.0.get_ref().set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         self.part()
@@ -214,16 +214,16 @@ impl Talk {
     }
 }
 
-/// A request that does what its command is for.
+/// A typical request of a command.
 struct Sample {
-    /// What runs before, on the same connection.
+    /// The requests that run first, on the same connection.
     before: &'static str,
     line: &'static str,
-    /// Whether the reply is an error, because the command is refused here whatever its words.
+    /// Whether the reply is an error, because the command is refused here.
     is_refused: bool,
 }
 
-/// The sample of each command: what runs before, separated by semicolons, and the request.
+/// The sample of each command: the requests that run first, separated by semicolons, and the request itself.
 #[rustfmt::skip]
 const SAMPLES: &[(&str, &str)] = &[
     ("", "BF.RESERVE n 0.01 100"),
@@ -246,7 +246,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("CF.ADD n a", "CF.MEXISTS n a b"),
     ("CF.ADD n a", "CF.COUNT n a"),
     ("CF.ADD n a", "CF.DEL n a"),
-    // Few are deleted: more deletions compact the filter by themselves.
+    // Delete only a few items: more deletions would compact the filter automatically.
     ("CF.RESERVE n 8 BUCKETSIZE 2 EXPANSION 1;\
       CF.INSERT n ITEMS 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 \
       20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39;\
@@ -339,7 +339,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("", "LATENCY LATEST"),
     ("", "CLUSTER INFO"),
     ("", "DEBUG SLEEP 0"),
-    // A real one would end the server.
+    // A real shutdown would end the server.
     ("", "SHUTDOWN ABORT"),
     ("", "TIME"),
     ("", "ROLE"),
@@ -352,11 +352,11 @@ const SAMPLES: &[(&str, &str)] = &[
     ("", "ACL WHOAMI"),
 ];
 
-/// Commands that are refused here, or that refuse their sample.
+/// Commands that are not possible here, or that refuse their sample.
 const REFUSED: [&str; 9] =
     ["auth", "asking", "bgrewriteaof", "bgsave", "move", "readonly", "readwrite", "save", "shutdown"];
 
-/// The samples by command. There is one for every row of the table, and none for another.
+/// Returns the samples by command, exactly one for each row of the table.
 fn samples() -> BTreeMap<&'static str, Sample> {
     let mut samples = BTreeMap::new();
     for &(before, line) in SAMPLES {
@@ -372,7 +372,7 @@ fn samples() -> BTreeMap<&'static str, Sample> {
     samples
 }
 
-/// Brings the server into the state before a sample. Everything is synced afterwards.
+/// Brings the server into the state before a sample, and syncs everything.
 fn prepare(stage: &Stage, sample: &Sample) -> (Talk, Vec<Vec<u8>>) {
     let mut talk = stage.talk();
     for line in std::iter::once("FLUSHALL").chain(sample.before.split(';').filter(|line| !line.is_empty())) {
@@ -384,7 +384,7 @@ fn prepare(stage: &Stage, sample: &Sample) -> (Talk, Vec<Vec<u8>>) {
     (talk, words)
 }
 
-/// Whether the sample is answered while something holds changes back. Another client must be answered.
+/// Returns whether the sample gets a reply while changes are held back. Another client must get its replies.
 fn is_answered(stage: &Stage, talk: &mut Talk, words: &[Vec<u8>], expected: bool) -> bool {
     let mut other = stage.talk();
     talk.send(words);
@@ -412,7 +412,7 @@ fn no_change_is_answered_before_the_log_has_it() {
         let is_answered = is_answered(&stage, &mut talk, &words, expected);
         let has_changed = stage.records() > before;
         stage.gate.shut(false);
-        // The row says what the command does.
+        // The row must agree with the command's effect.
         assert_eq!(has_changed, !expected, "{name}: its row says {:?}", command.flags.changes);
         assert_eq!(is_answered, !has_changed, "{name}: {has_changed}");
         check_reply(command, &sample, &talk.reply());
@@ -440,7 +440,7 @@ fn a_pause_of_writes_holds_all_that_may_change_something() {
     }
 }
 
-/// The command that `COMMAND` declares read-only though it changes a value.
+/// `COMMAND` declares this command read-only although it changes a value.
 #[test]
 fn a_compaction_waits_for_the_log_and_for_a_pause() {
     let stage = Stage::new();
@@ -460,7 +460,7 @@ fn a_compaction_waits_for_the_log_and_for_a_pause() {
     assert!(!is_answered(&stage, &mut talk, &words, false), "run during a pause");
     assert_eq!(operator.ask(&stage.words("CLIENT UNPAUSE")), "+OK");
     assert_eq!(talk.reply(), "+OK");
-    // Clients see what they see of RedisBloom.
+    // Clients see the same flags as from RedisBloom.
     talk.send(&stage.words("COMMAND INFO cf.compact"));
     let mut entry = String::new();
     talk.0.get_ref().set_read_timeout(Some(Duration::from_secs(60))).unwrap();

@@ -1,8 +1,8 @@
-//! Facts about commands stand in the table of commands and nowhere else: the sources of the server and the
-//! engine, outside tests, name no command in a string.
+//! Facts about commands are only in the table of commands: no string in the sources of server and engine, outside
+//! tests, is the name of a command.
 //!
-//! A list of names beside the table drifts: one said that `CF.COMPACT` changes nothing, and its reply left
-//! before the log had the change.
+//! A separate list of names becomes outdated. Such a list claimed that `CF.COMPACT` changes nothing, and its reply
+//! was sent before the log had the change.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use mayhap_command::table;
 
-/// Words that are the names of commands as well, but mean something else in these files.
+/// Names of commands that mean something else in these files.
 #[rustfmt::skip]
 const OTHER_WORDS: &[(&str, &[&str], &str)] = &[
     ("mayhap-engine/src/commands/scan.rs", &["type"], "an option of SCAN"),
@@ -40,7 +40,7 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// All source files below `folder`.
+/// Adds all source files below `folder` to `into`.
 fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -52,7 +52,7 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The files of modules that are only compiled for tests: `#[cfg(test)]` followed by `mod name;`.
+/// Returns the files of modules that are only compiled for tests: `#[cfg(test)]` followed by `mod name;`.
 fn test_files(path: &Path, text: &str) -> Vec<PathBuf> {
     let folder = match path.file_stem().and_then(|stem| stem.to_str()) {
         Some("lib" | "mod") => path.parent().unwrap().to_owned(),
@@ -66,13 +66,12 @@ fn test_files(path: &Path, text: &str) -> Vec<PathBuf> {
     modules.flatten().collect()
 }
 
-/// The string literals of the text outside comments, with escapes as they stand. The text ends where its unit
-/// tests begin.
+/// Returns the string literals outside comments, with their escapes unchanged. It stops at the file's unit tests.
 fn literals(text: &str) -> Vec<String> {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let mut found = Vec::new();
     for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
-        // A quote as a character is no string.
+        // A character literal with a quote does not begin a string.
         let line = line.replace("'\"'", "").replace("b'\\\"'", "").replace("'\\\"'", "");
         let mut rest = line.as_str();
         while let Some((before, after)) = rest.split_once('"') {
@@ -92,7 +91,7 @@ fn literals(text: &str) -> Vec<String> {
     found
 }
 
-/// Whether the literal is a command, or a command and its subcommand.
+/// Returns whether the literal is a command, or a command and its subcommand.
 fn is_command(literal: &str) -> bool {
     let name = literal.split_once('|').map_or(literal, |(name, _)| name);
     let is_one_case = name == name.to_lowercase() || name == name.to_uppercase();

@@ -172,7 +172,7 @@ fn unread_replies_stop_reading_from_that_client_only() {
     assert_eq!(rest(greedy).len(), times * one.len());
 }
 
-/// `BF.INSERT … NOCREATE` joins batches. On the wire nothing shows it, in both protocols.
+/// `BF.INSERT … NOCREATE` joins batches. Its replies do not show this, in either protocol.
 #[test]
 fn insertions_without_creation_reply_as_other_additions_do() {
     let server = start(Settings::default());
@@ -192,7 +192,7 @@ fn insertions_without_creation_reply_as_other_additions_do() {
             "BF.INSERT f NOCREATE ITEMS a b\r\nBF.INSERT f nocreate items b c\r\nBF.INSERT f NOCREATE ITEMS c",
             &format!("*2\r\n{yes}\r\n{yes}\r\n*2\r\n{no}\r\n{yes}\r\n*1\r\n{no}\r\n"),
         );
-        // Until the filter is full, and after that.
+        // First while the filter has room, then while it is full.
         talk.says("BF.RESERVE one 0.01 50 NONSCALING\r\nBF.RESERVE two 0.01 50 NONSCALING", "+OK\r\n+OK\r\n");
         let mut full = 0;
         for from in 0..12 {
@@ -209,7 +209,7 @@ fn insertions_without_creation_reply_as_other_additions_do() {
     }
 }
 
-/// Reads until `end` has come, and returns what came before it.
+/// Reads up to `end`, and returns the bytes before it.
 fn read_to(talk: &mut Talk, end: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     while !bytes.ends_with(end) {

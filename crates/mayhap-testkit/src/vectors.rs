@@ -1,31 +1,31 @@
-//! The filters of other programs in `crates/mayhap-formats/tests/vectors`, with what those programs answered; and the meaning of
-//! the fields of a case. It needs the feature `vectors`.
+//! Reads the test vectors in `crates/mayhap-formats/tests/vectors`: filters of other programs, with the answers of those programs.
+//! It needs the feature `vectors`.
 
 use std::path::{Path, PathBuf};
 
 use mayhap::{Item, ItemValue};
 use serde_json::Value;
 
-/// The path of a file below the folder of the vectors.
+/// Returns the path of a file in the folder of the vectors.
 #[must_use]
 pub fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../mayhap-formats/tests/vectors").join(name)
 }
 
-/// The bytes of a file.
+/// Returns the bytes of a file.
 #[must_use]
 pub fn bytes(name: &str) -> Vec<u8> {
     let path = path(name);
     std::fs::read(&path).unwrap_or_else(|cause| panic!("{}: {cause}", path.display()))
 }
 
-/// A file that is one JSON value.
+/// Reads a file with one JSON value.
 #[must_use]
 pub fn json(name: &str) -> Value {
     serde_json::from_slice(&bytes(name)).unwrap_or_else(|cause| panic!("{name}: {cause}"))
 }
 
-/// The rows of a file with one JSON value per line.
+/// Reads a file with one JSON value per line.
 #[must_use]
 pub fn json_lines(name: &str) -> Vec<Value> {
     let bytes = bytes(name);
@@ -33,14 +33,14 @@ pub fn json_lines(name: &str) -> Vec<Value> {
     lines.map(|line| serde_json::from_slice(line).unwrap_or_else(|cause| panic!("{name}: {cause}"))).collect()
 }
 
-/// The cases of a JSON file.
+/// Returns the cases of a JSON file.
 #[must_use]
 pub fn cases(name: &str) -> Vec<Value> {
     let all = json(name);
     all["cases"].as_array().unwrap_or_else(|| panic!("{name} has no cases")).clone()
 }
 
-/// Bytes written as hex digits.
+/// Decodes hex digits.
 #[must_use]
 pub fn unhex(hex: &str) -> Vec<u8> {
     assert!(hex.len().is_multiple_of(2), "{hex:?} has half a byte");
@@ -48,13 +48,13 @@ pub fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| byte(at).unwrap_or_else(|_| panic!("{hex:?} is not hex"))).collect()
 }
 
-/// A field that is text.
+/// Returns a text field.
 #[must_use]
 pub fn text<'a>(case: &'a Value, field: &str) -> &'a str {
     case[field].as_str().unwrap_or_else(|| panic!("{field} is not text in {case}"))
 }
 
-/// A field that is a whole number. Numbers that a JSON reader may round are text.
+/// Returns a field with a whole number. Numbers that a JSON reader may round are written as text.
 #[must_use]
 pub fn number(case: &Value, field: &str) -> u64 {
     let value = &case[field];
@@ -62,7 +62,7 @@ pub fn number(case: &Value, field: &str) -> u64 {
     number.unwrap_or_else(|| panic!("{field} is not a number in {case}"))
 }
 
-/// A field that is a number. Numbers that a JSON reader may round are text.
+/// Returns a field with a number. Numbers that a JSON reader may round are written as text.
 #[must_use]
 pub fn float(case: &Value, field: &str) -> f64 {
     let value = &case[field];
@@ -70,7 +70,7 @@ pub fn float(case: &Value, field: &str) -> f64 {
     number.unwrap_or_else(|| panic!("{field} is not a number in {case}"))
 }
 
-/// The bytes of a case: `<name>_hex` inline, or the file `<name>_file` in `folder`.
+/// Returns bytes of a case: the inline field `<name>_hex`, or the file named by `<name>_file` in `folder`.
 #[must_use]
 pub fn inline_or_file(case: &Value, name: &str, folder: &str) -> Vec<u8> {
     match case[format!("{name}_hex")].as_str() {
@@ -86,9 +86,9 @@ pub enum Given {
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// An integer of 32 bits.
+    /// A 32-bit integer.
     I32(i32),
-    /// An integer of 64 bits.
+    /// A 64-bit integer.
     I64(i64),
 }
 
@@ -112,7 +112,7 @@ impl Item for Given {
     }
 }
 
-/// The items of a generator: `prefix` and a number, or consecutive numbers.
+/// Returns the items of a generator: `prefix` and a number, or consecutive numbers.
 #[must_use]
 pub fn generated(generator: &Value) -> Vec<Given> {
     let end = number(generator, "to_exclusive");
@@ -128,7 +128,7 @@ pub fn generated(generator: &Value) -> Vec<Given> {
     (from..end).map(Given::I64).collect()
 }
 
-/// The positions of the probes that were answered *maybe*, as listed in the case.
+/// Returns the positions of the probes with the answer *maybe*, as listed in the case.
 #[must_use]
 pub fn offsets(case: &Value, field: &str) -> Vec<usize> {
     let list = case[field].as_array().unwrap_or_else(|| panic!("{field} is not a list"));
@@ -136,7 +136,7 @@ pub fn offsets(case: &Value, field: &str) -> Vec<usize> {
     list.iter().map(|value| offset(value).unwrap_or_else(|| panic!("{value} is not an offset"))).collect()
 }
 
-/// The items of a case, listed or generated; `listed` converts an entry of the list.
+/// Returns the items of a case, listed or generated. `listed` converts an entry of the list.
 pub fn items_as(case: &Value, listed: impl Fn(&Value) -> Given) -> Vec<Given> {
     match case["items"].as_array() {
         Some(items) => items.iter().map(|item| listed(entry(item))).collect(),
@@ -144,12 +144,12 @@ pub fn items_as(case: &Value, listed: impl Fn(&Value) -> Given) -> Vec<Given> {
     }
 }
 
-/// An item in a list is the entry itself, or stands in its field `item` beside what else is known of it.
+/// Returns the item of a list entry: its field `item` if it has one, otherwise the entry itself.
 fn entry(listed: &Value) -> &Value {
     if listed["item"].is_null() { listed } else { &listed["item"] }
 }
 
-/// Every probe of a case with the answer the program gave.
+/// Returns every probe of a case with the other program's answer.
 pub fn probes_as(case: &Value, listed: impl Fn(&Value) -> Given) -> Vec<(Given, bool)> {
     if let Some(probes) = case["probes"].as_array() {
         let answer = |probe: &Value| probe["contains"].as_bool().or(probe["might_contain"].as_bool());
@@ -164,30 +164,30 @@ pub fn probes_as(case: &Value, listed: impl Fn(&Value) -> Given) -> Vec<(Given, 
     probes.into_iter().enumerate().map(|(i, probe)| (probe, wrong.contains(&i))).collect()
 }
 
-/// An entry that is text.
+/// Converts a text entry.
 fn listed_text(item: &Value) -> Given {
     Given::Text(item.as_str().unwrap_or_else(|| panic!("{item} is not text")).to_owned())
 }
 
-/// The items of a case that are text.
+/// Returns the items of a case with text items.
 #[must_use]
 pub fn items(case: &Value) -> Vec<Given> {
     items_as(case, listed_text)
 }
 
-/// Every probe of a case, if they are text.
+/// Returns every probe of a case with text items.
 #[must_use]
 pub fn probes(case: &Value) -> Vec<(Given, bool)> {
     probes_as(case, listed_text)
 }
 
-/// The items of a case that are text, as text.
+/// Returns the items of a case with text items, as strings.
 #[must_use]
 pub fn text_items(case: &Value) -> Vec<String> {
     items(case).into_iter().map(into_text).collect()
 }
 
-/// Every probe of a case as text, if they are text.
+/// Returns every probe of a case with text items, as strings.
 #[must_use]
 pub fn text_probes(case: &Value) -> Vec<(String, bool)> {
     probes(case).into_iter().map(|(probe, answer)| (into_text(probe), answer)).collect()
@@ -200,7 +200,7 @@ fn into_text(given: Given) -> String {
     }
 }
 
-/// An item that Guava's cases list: numbers are decimal text and byte arrays hex.
+/// Converts an item of Guava's cases: numbers are written in decimal and byte arrays in hex.
 #[must_use]
 pub fn guava_item(case: &Value, item: &Value) -> Given {
     let item = item.as_str().unwrap_or_else(|| panic!("{item} is not text"));
@@ -212,7 +212,7 @@ pub fn guava_item(case: &Value, item: &Value) -> Given {
     }
 }
 
-/// An item that Redisson's cases list: text, or an object that names the type.
+/// Converts an item of Redisson's cases: text, or an object that names the type.
 #[must_use]
 pub fn redisson_item(item: &Value) -> Given {
     match (item.as_str(), item["int"].as_i64(), item["bytes_hex"].as_str()) {

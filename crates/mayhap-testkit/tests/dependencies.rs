@@ -1,7 +1,8 @@
-//! What may come in as a dependency: the licences and sources of `deny.toml`, for all crates of `Cargo.lock` that this system compiles.
+//! Checks that every dependency has a licence and a source that `deny.toml` allows. It covers all crates of `Cargo.lock` that this
+//! system compiles.
 //!
-//! `just deny` asks `cargo deny` itself, which knows more (advisories, the texts of licence files). To compile it takes longer than
-//! everything else that `./test` installs, so `./test` has these checks, which take a second.
+//! `just deny` runs `cargo deny`, which checks more (advisories, the texts of licence files). Compiling `cargo deny` takes longer than
+//! everything else that `./test` installs, so `./test` runs these checks instead. They take a second.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,21 +11,21 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-/// Where crates come from.
+/// The allowed source of crates.
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the project's root")
 }
 
-/// What a command that must succeed writes to standard output.
+/// Runs a command that must succeed, and returns its standard output.
 fn said(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// All crates that are compiled on this system, with all features.
+/// Returns all crates that this system compiles, with all features.
 fn crates() -> Vec<Value> {
     let rustc = said(Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).arg("-vV"));
     let host = rustc.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
@@ -32,17 +33,17 @@ fn crates() -> Vec<Value> {
     cargo.current_dir(root()).args(["metadata", "--format-version", "1", "--all-features", "--offline"]);
     let told = said(cargo.args(["--filter-platform", host]));
     let mut told: Value = serde_json::from_str(&told).expect("JSON of cargo");
-    let Value::Array(crates) = told["packages"].take() else { panic!("cargo tells no packages") };
+    let Value::Array(crates) = told["packages"].take() else { panic!("cargo metadata lists no packages") };
     crates
 }
 
-/// The quoted texts of a list in `deny.toml`.
+/// Returns the quoted texts of a list in `deny.toml`.
 fn list<'t>(text: &'t str, start: &str) -> BTreeSet<&'t str> {
     let list = text.split_once(start).and_then(|(_, rest)| rest.split_once(']')).expect("a list").0;
     list.split('"').skip(1).step_by(2).collect()
 }
 
-/// Licences that `deny.toml` allows, and the crate and the licence of its one exception.
+/// Returns the licences that `deny.toml` allows, and the crate and the licence of its one exception.
 fn allowed(rules: &str) -> (BTreeSet<&str>, (&str, &str)) {
     let exception = rules.split_once("exceptions = [{ allow = [\"").expect("an exception").1;
     let (license, rest) = exception.split_once('"').expect("its licence");
@@ -50,7 +51,7 @@ fn allowed(rules: &str) -> (BTreeSet<&str>, (&str, &str)) {
     (list(rules, "\nallow = ["), (name, license))
 }
 
-/// Does this licence expression (`MIT OR Apache-2.0`, `(MIT OR ISC) AND Zlib`, `MIT/ISC`) hold if only these licences are allowed?
+/// Returns whether the allowed licences satisfy this licence expression (`MIT OR Apache-2.0`, `(MIT OR ISC) AND Zlib`, `MIT/ISC`).
 fn holds(expression: &str, allowed: &impl Fn(&str) -> bool) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

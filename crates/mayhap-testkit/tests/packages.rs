@@ -1,7 +1,7 @@
-//! The crates that users get are complete: they are packaged as for crates.io, unpacked, and used by a program.
+//! The published crates are complete: this test packages them as for crates.io, unpacks them, and uses them in a program.
 //!
-//! The list of crates is cargo's: all of the workspace that do not say `publish = false`. `./test` compiles the library from its
-//! package, with its documentation tests; `just packages` compiles every package, with all documentation tests (minutes).
+//! It covers all crates of the workspace without `publish = false`. `./test` compiles the library from its package and runs its
+//! documentation tests. `just packages` compiles every package and runs all documentation tests, which takes minutes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +11,10 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-/// More than a package may have, compressed: our test data would be over it.
+/// The maximum size of a compressed package. Our test data would exceed it.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The program of a user.
+/// A user's program.
 const PROGRAM: &str = r#"
 use mayhap::{Bloom, file};
 
@@ -29,22 +29,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 "#;
 
-/// A crate as `cargo metadata` tells it.
+/// A crate as `cargo metadata` describes it.
 struct Published {
     name: String,
     version: String,
     metadata: Value,
-    /// `Cargo.toml` of its archive, once that is unpacked.
+    /// The `Cargo.toml` of its archive, set after unpacking.
     manifest: String,
 }
 
 impl Published {
-    /// The folder in its archive.
+    /// Returns the folder in its archive.
     fn folder(&self) -> String {
         format!("{}-{}", self.name, self.version)
     }
 
-    /// The crates of the workspace it needs, with a version: those must be on crates.io before it.
+    /// Returns the crates of the workspace that it needs with a version. They must be published before it.
     fn needs(&self) -> impl Iterator<Item = &str> {
         let dependencies = self.metadata["dependencies"].as_array().into_iter().flatten();
         let ours = dependencies.filter(|needed| needed["path"].is_string() && needed["req"] != "*");
@@ -88,7 +88,7 @@ fn cargo(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command that must succeed writes to standard output.
+/// Runs a command that must succeed, and returns its standard output.
 fn said(mut command: Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -96,11 +96,11 @@ fn said(mut command: Command) -> String {
     stdout.into_owned()
 }
 
-/// The crates of the workspace that go to crates.io.
+/// Returns the crates of the workspace that are published on crates.io.
 fn published() -> Vec<Published> {
     let told = said(cargo(&root(), &["metadata", "--no-deps", "--format-version", "1", "--offline"]));
     let mut told: Value = serde_json::from_str(&told).expect("JSON of cargo");
-    let Value::Array(packages) = told["packages"].take() else { panic!("cargo tells no packages") };
+    let Value::Array(packages) = told["packages"].take() else { panic!("cargo metadata lists no packages") };
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     packages
         .into_iter()
@@ -114,7 +114,7 @@ fn published() -> Vec<Published> {
         .collect()
 }
 
-/// In an order in which they can be published: each after those it needs.
+/// Returns the crates in an order for publishing: each after the crates it needs.
 fn in_order(mut waiting: Vec<Published>) -> Vec<Published> {
     let mut ordered: Vec<Published> = Vec::new();
     while !waiting.is_empty() {
@@ -130,7 +130,7 @@ fn in_order(mut waiting: Vec<Published>) -> Vec<Published> {
     ordered
 }
 
-/// A workspace of the unpacked crates and of a program that uses them, as they would come from crates.io.
+/// Creates a workspace of the unpacked crates and a program that uses them, as if they came from crates.io.
 fn workspace() -> PathBuf {
     let Unpacked { crates, folder, .. } = &*UNPACKED;
     let patches: BTreeMap<_, _> = crates.iter().map(|one| (&one.name, one.folder())).collect();
@@ -148,19 +148,19 @@ fn workspace() -> PathBuf {
     );
     fs::write(folder.join("program/Cargo.toml"), program).unwrap();
     if !is_long() {
-        // To run the documentation tests of one crate, cargo would compile what the other tests of all crates need.
+        // Otherwise cargo would compile the test dependencies of all crates to run one crate's documentation tests.
         for one in crates {
             let manifest = folder.join(one.folder()).join("Cargo.toml");
             fs::write(manifest, without_dev_dependencies(&one.manifest)).unwrap();
         }
     }
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
-    // The versions that are there.
+    // Use the versions that are available offline.
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
     folder.clone()
 }
 
-/// Shall every package be compiled? That takes minutes.
+/// Returns whether to compile every package, which takes minutes.
 fn is_long() -> bool {
     std::env::var_os("MAYHAP_PACKAGES").is_some_and(|form| form == "all")
 }
@@ -176,7 +176,7 @@ fn without_dev_dependencies(manifest: &str) -> String {
     kept.collect()
 }
 
-/// How many documentation tests passed.
+/// Runs documentation tests, and returns how many passed.
 fn doc_tests(folder: &Path, arguments: &[&str]) -> u64 {
     let mut command = cargo(folder, &["test", "--doc", "--offline"]);
     command.args(arguments).arg("--target-dir").arg(folder.with_file_name("built"));
@@ -207,7 +207,7 @@ fn every_package_says_what_it_is() {
             readme.contains("## When not to use it"),
             "{name}: README.md does not say when not to use it"
         );
-        // On crates.io a path leads nowhere.
+        // A relative path does not work on crates.io.
         let broken = readme.split("](").skip(1).find(|link| !link.starts_with("https://"));
         assert_eq!(broken, None, "{name}: a link of README.md");
     }
@@ -221,7 +221,7 @@ fn packages_are_small_and_need_nothing_of_the_workspace() {
         let bytes = fs::metadata(&archive).unwrap().len();
         assert!(bytes <= MOST_BYTES, "{name}: {bytes} bytes; see `cargo package --list -p {name}`");
         let folder = UNPACKED.folder.join(one.folder());
-        assert!(!folder.join("tests").exists(), "{name}: tests belong into `exclude`");
+        assert!(!folder.join("tests").exists(), "{name}: tests belong in `exclude`");
         for unpublished in ["mayhap-testkit", "mayhap-fuzz"] {
             let is_needed = one.manifest.contains(unpublished);
             assert!(!is_needed, "{name} needs {unpublished}: name it without a version");
@@ -229,7 +229,7 @@ fn packages_are_small_and_need_nothing_of_the_workspace() {
     }
 }
 
-/// From the unpacked archive, as a user's cargo compiles it.
+/// Compiles the library from the unpacked archive, as a user's cargo does.
 #[test]
 fn a_program_that_uses_the_packaged_library_works() {
     let folder = workspace();
@@ -241,7 +241,7 @@ fn a_program_that_uses_the_packaged_library_works() {
     let passed = doc_tests(&folder, &["-p", "mayhap"]);
     assert!(passed >= 40, "the packaged library has {passed} documentation tests");
 
-    // Every package compiles, and what their documentation shows works.
+    // Every package compiles, and its documentation tests pass.
     if is_long() {
         let mut check = cargo(&folder, &["check", "--offline", "--workspace", "--all-features"]);
         check.arg("--target-dir").arg(&built);

@@ -1,5 +1,4 @@
-//! What a program written for the crate `fastbloom` looks like with mayhap: the same steps in the same order, under other
-//! names.
+//! A program for the crate `fastbloom`, rewritten for mayhap: the same steps in the same order, with mayhap's names.
 //!
 //! | `fastbloom` | mayhap |
 //! |---|---|
@@ -30,7 +29,7 @@ fn basic_usage() -> Result<(), Error> {
     Ok(())
 }
 
-/// From a false-positive rate and an iterator. A clone has a life of its own.
+/// Create from a false-positive rate and an iterator. A clone changes independently.
 fn from_a_rate() -> Result<Bloom, Error> {
     let mut filter = Bloom::new(1_000, 0.001)?;
     filter.extend(["42", "🦀"].iter());
@@ -42,14 +41,14 @@ fn from_a_rate() -> Result<Bloom, Error> {
     copy.insert("more");
     assert_ne!(copy, filter);
 
-    // Any type with `Hash`: `fastbloom` takes it as it is, here it is named.
+    // Items of any type with `Hash`: `fastbloom` takes them directly, mayhap in a `ByHash`.
     let mut pairs = Bloom::new(1_000, 0.001)?.with_seed(7);
     pairs.insert(&ByHash(Some(('x', 1.5_f64.to_bits()))));
     assert!(pairs.may_contain(&ByHash(Some(('x', 1.5_f64.to_bits())))));
     Ok(filter)
 }
 
-/// Hashes from another hasher, such as one that the program uses already.
+/// Use hashes from another hasher, such as one that the program already has.
 fn any_hasher() -> Result<(), Error> {
     let state = RandomState::default();
     let hash = |item: &str| ItemHash::from_unmixed(state.hash_one(item));
@@ -62,7 +61,7 @@ fn any_hasher() -> Result<(), Error> {
     Ok(())
 }
 
-/// Many threads through `&self`.
+/// Insert from many threads through `&self`.
 fn threads() -> Result<(), Error> {
     let filter = AtomicBloom::new(1_000, 0.001)?;
     std::thread::scope(|scope| {
@@ -73,7 +72,7 @@ fn threads() -> Result<(), Error> {
     Ok(())
 }
 
-/// With the feature `serde`, in any format.
+/// Serialize in any format, with the feature `serde`.
 #[cfg(feature = "serde")]
 fn serialized(filter: &Bloom) -> Result<(), Error> {
     let text = serde_json::to_string(filter)?;
@@ -82,7 +81,7 @@ fn serialized(filter: &Bloom) -> Result<(), Error> {
     Ok(())
 }
 
-/// Without it, as the bytes of a file.
+/// Without `serde`: encode as the bytes of a file.
 #[cfg(not(feature = "serde"))]
 fn serialized(filter: &Bloom) -> Result<(), Error> {
     assert_eq!(&Bloom::decode(&filter.encode())?, filter);

@@ -1,11 +1,10 @@
-//! What a program written for the crate `xorf` looks like with mayhap: the same steps in the same order, under other
-//! names.
+//! A program for the crate `xorf`, rewritten for mayhap: the same steps in the same order, with mayhap's names.
 //!
 //! | `xorf` | mayhap |
 //! |---|---|
 //! | `BinaryFuse8::try_from(&keys)` | `BinaryFuse8::from_items(&keys)` |
 //! | `Xor8::from(&keys)` | `Xor8::from_items(&keys)` |
-//! | keys are `u64`, without duplicates; anything else is hashed before, by a `HashProxy` | keys are any items, duplicates do no harm |
+//! | keys are `u64`, without duplicates; a `HashProxy` hashes other types | keys are any items; duplicates do no harm |
 //! | `filter.contains(&key)` | `filter.may_contain(&key)` |
 //! | `filter.len()` | `filter.memory_bytes()` |
 //!
@@ -17,7 +16,7 @@ type Error = Box<dyn std::error::Error>;
 
 const SAMPLE_SIZE: u64 = 1_000_000;
 
-/// Random numbers.
+/// Returns pseudo-random numbers.
 fn keys(seed: u64, count: u64) -> Vec<u64> {
     (0..count).map(|number| ItemHash::from_unmixed(seed << 32 | number).to_u128() as u64).collect()
 }
@@ -27,7 +26,7 @@ fn check(name: &str, contains: impl Fn(&u64) -> bool, bits: f64, non_members: &[
     let rate = false_positives as f64 / non_members.len() as f64;
     println!("{name}: {bits:.2} bits per key, {:.3} % false positives", rate * 100.0);
     assert!(bits < 9.9, "about as small as possible");
-    // One in 256.
+    // The rate is one in 256.
     assert!((0.0035..0.0043).contains(&rate), "{rate}");
 }
 
@@ -47,7 +46,7 @@ fn main() -> Result<(), Error> {
     }
     check("Xor8", |key| filter.may_contain(key), filter.bits_per_item(), &keys_outside);
 
-    // No proxy for other keys.
+    // Other keys need no proxy.
     let fruits = ["apple", "banana", "tangerine", "watermelon"];
     let filter = Xor8::from_items(fruits)?;
     for fruit in fruits {

@@ -1,7 +1,7 @@
 //! `with_seed`, `keyed` and `with_scheme` of every kind that begins empty.
 //!
-//! `new` draws a random seed, as the standard library does for its sets: two filters then make different mistakes, and
-//! nobody relies on the mistakes of one seed. These methods replace it while the filter is still empty.
+//! `new` draws a random seed, as the standard library does for its sets. Two filters then have different false positives,
+//! and no program comes to rely on those of one seed. These methods replace the seed while the filter is still empty.
 
 use crate::error::BuildError;
 use crate::hash::HashScheme;
@@ -10,16 +10,16 @@ use crate::{
     FingerprintSet, GrowableCuckoo, Growing, Quotient, ScalableBloom, ScalableCuckoo, Window,
 };
 
-/// One macro for the same three methods of sixteen types; it writes no types.
+/// Writes the same three methods for sixteen types. It defines no types.
 macro_rules! choose_hash {
     ($($filter:ty),* $(,)?) => {$(
-        /// Choosing the hash of an empty filter.
+        /// Methods that choose the hash of an empty filter.
         impl $filter {
             /// Gives an empty filter the fast hash with this seed, so that every run gives the same answers.
             ///
             /// # Panics
-            /// If the filter holds items, which were hashed with another seed, or if it belongs to another program,
-            /// whose hash is part of its format.
+            /// If the filter holds items, because they were hashed with another seed. Also if the filter belongs to
+            /// another program, because the hash is part of that program's format.
             #[must_use]
             pub fn with_seed(self, seed: u64) -> Self {
                 self.with_scheme(seed)

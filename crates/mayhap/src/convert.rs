@@ -1,11 +1,11 @@
-//! From one kind to [`Filter`], which is any kind, and back.
+//! Conversions from a kind to [`Filter`], which holds any kind, and back.
 
 use std::fmt;
 
 use crate::Filter;
 use crate::membership::{every_hashing_kind, every_kind};
 
-/// Why a [`Filter`] is not the wanted type: it is another one. It holds the filter, unchanged.
+/// The error if a [`Filter`] holds another type than the wanted one. It contains the filter, unchanged.
 ///
 /// ```
 /// use mayhap::{Bloom, Cuckoo, Filter};
@@ -23,13 +23,13 @@ pub struct WrongKind {
 }
 
 impl WrongKind {
-    /// The filter.
+    /// Returns the filter.
     #[must_use]
     pub const fn filter(&self) -> &Filter {
         &self.filter
     }
 
-    /// Gives the filter back.
+    /// Returns the filter and drops the error.
     #[must_use]
     pub fn into_filter(self) -> Filter {
         *self.filter
@@ -52,7 +52,7 @@ macro_rules! impl_convert {
             }
         }
 
-        /// The [`Filter`] must be of this type; otherwise the error gives it back.
+        /// Fails if the [`Filter`] holds another type. The error contains the filter.
         impl TryFrom<Filter> for crate::$filter {
             type Error = WrongKind;
 
@@ -68,7 +68,7 @@ macro_rules! impl_convert {
 
 every_kind!(impl_convert);
 
-/// The name of the type in a filter.
+/// Writes a function that returns the name of the type in a filter.
 macro_rules! impl_type_name {
     ($($variant:ident $filter:ident $kind:ident),* $(,)?) => {
         const fn type_name(filter: &Filter) -> &'static str {

@@ -88,7 +88,7 @@ pub enum Filter {
     Fingerprints(FingerprintSet),
 }
 
-/// The items that a growable cuckoo filter of [`Filter::for_capacity`] can grow to, as a multiple of its capacity.
+/// The growth limit of a growable cuckoo filter of [`Filter::for_capacity`], as a multiple of its capacity.
 const GROWABLE_TO: u64 = 16;
 
 /// Evaluates the same expression for every kind. The second form has a separate expression for the bitmap, which
@@ -163,7 +163,7 @@ macro_rules! changing {
 impl Filter {
     /// Creates an empty filter of this kind for `capacity` items at `target_fpr`.
     ///
-    /// The hash is the fast one with a random seed. [`with_seed`](Self::with_seed) sets the seed,
+    /// It uses the fast hash with a random seed. [`with_seed`](Self::with_seed) sets the seed,
     /// [`keyed`](Self::keyed) draws a secret key, and [`for_capacity`](Self::for_capacity) takes any hash scheme.
     ///
     /// Some kinds take the numbers in their own way:
@@ -174,7 +174,7 @@ impl Filter {
     /// | [`Kind::DualBloom`] | has room for as many removals as insertions |
     /// | [`Kind::GrowableCuckoo`] | can grow to 16 times `capacity` |
     /// | [`Kind::Window`] | holds the last `capacity` items |
-    /// | [`Kind::ScalableCuckoo`] | has a rate of its own; a lower `target_fpr` is an error |
+    /// | [`Kind::ScalableCuckoo`] | has a fixed rate; a lower `target_fpr` is an error |
     /// | [`Kind::Fingerprints`] | grows from a kibibyte and is practically exact: both numbers are only checked |
     ///
     /// ```

@@ -1,7 +1,8 @@
-//! The insides of filters, for the crates that read and write other programs' formats. **Not a public interface**: anything here may
-//! change or go in any release, without a word in the changelog. Do not use it outside of this repository.
+//! Internals of filters, for the crates that read and write other programs' formats. **Not a public interface**: any release may change
+//! or remove anything here, without a note in the changelog. Do not use it outside this repository.
 //!
-//! Types of this crate keep their promises only if these functions are called as their comments say. Nothing here can break memory safety.
+//! The types of this crate keep their promises only if callers follow the comments of these functions. Nothing here can break memory
+//! safety.
 
 use crate::answers::Answers;
 use crate::error::BuildError;
@@ -11,11 +12,11 @@ use crate::item::{ItemEncoding, ItemValue};
 pub use crate::probe::Positions;
 pub use crate::store::Lines;
 
-/// Bytes of a line of memory.
+/// The number of bytes in a line of memory.
 pub const LINE_BYTES: usize = crate::store::LINE_BYTES;
-/// Words of a line of memory.
+/// The number of words in a line of memory.
 pub const WORDS_PER_LINE: usize = crate::store::WORDS_PER_LINE;
-/// No filter counts beyond this.
+/// The highest number of insertions that a filter counts.
 pub const MAX_INSERTED: u64 = crate::codec::MAX_INSERTED;
 
 /// Returns `capacity` if a filter can be sized for it.
@@ -38,29 +39,30 @@ pub fn check_memory(bytes: u64, limit_bytes: u64) -> Result<(), BuildError> {
     crate::sizing::check_memory(bytes, limit_bytes)
 }
 
-/// The scheme of filters that hash like this.
+/// Returns the scheme of filters with this hash function and item encoding.
 #[must_use]
 pub fn foreign_scheme(hash: ForeignHash, items: ItemEncoding) -> HashScheme {
     ForeignScheme::new(hash, items).into()
 }
 
-/// The low half of a hash: the whole hash, for functions of 64 bits and less.
+/// Returns the low half of a hash. For functions of at most 64 bits this is the whole hash.
 #[must_use]
 pub const fn low_half(hash: ItemHash) -> u64 {
     hash.low
 }
 
-/// Shows `read` the bytes of `value` in this encoding. For a value without such bytes they are its plain bytes behind a mark.
+/// Passes the bytes of `value` in this encoding to `read`. If the encoding has no bytes for the value, `read` gets a mark and then the
+/// plain bytes.
 pub fn encode_with<R>(encoding: ItemEncoding, value: ItemValue<'_>, read: impl FnOnce(&[u8]) -> R) -> R {
     encoding.encode_with(value, read)
 }
 
-/// Makes room for `len` answers, all of them *no*.
+/// Resets `answers` to `len` times *no*.
 pub fn reset_answers(answers: &mut Answers, len: usize) {
     answers.reset(len);
 }
 
-/// Makes answer `index` *maybe*.
+/// Sets answer `index` to *maybe*.
 pub fn answer_maybe(answers: &mut Answers, index: usize) {
     answers.set(index);
 }
@@ -71,7 +73,7 @@ pub mod bloom {
     use crate::bloom::{Bloom, BloomShape};
     use crate::probe::BloomPlacement;
 
-    /// A shape with all its numbers given, checked.
+    /// Checks all numbers of a shape and returns the shape.
     pub fn from_parts(
         bits: u64,
         probes: u32,
@@ -81,12 +83,13 @@ pub mod bloom {
         BloomShape::from_parts(bits, probes, capacity, target_fpr)
     }
 
-    /// The shape of another program's filter that does not say for how many items it was made: as many as fill half its bits.
+    /// Returns the shape of another program's filter that does not record its capacity. The capacity is the number of items that fill
+    /// half the bits.
     pub fn of_unknown_capacity(bits: u64, probes: u32) -> Result<BloomShape, BuildError> {
         BloomShape::of_unknown_capacity(bits, probes)
     }
 
-    /// A shape with as many probes as this placement may have.
+    /// Returns a shape whose number of probes this placement allows.
     pub fn of_placement(
         placement: BloomPlacement,
         bits: u64,
@@ -97,19 +100,19 @@ pub mod bloom {
         BloomShape::of_placement(placement, bits, probes, capacity, target_fpr)
     }
 
-    /// The 64-bit words that the bits take.
+    /// Returns the number of 64-bit words that hold the bits.
     #[must_use]
     pub const fn words(shape: &BloomShape) -> u64 {
         shape.words()
     }
 
-    /// The lines that the bits take.
+    /// Returns the number of lines that hold the bits.
     #[must_use]
     pub fn lines(shape: &BloomShape) -> usize {
         shape.lines()
     }
 
-    /// An empty filter with another program's placement.
+    /// Returns an empty filter with another program's placement.
     pub fn placed(
         shape: BloomShape,
         scheme: HashScheme,
@@ -118,7 +121,7 @@ pub mod bloom {
         Bloom::placed(shape, scheme, placement)
     }
 
-    /// The filter of bits that another program has set. `bits` has the length of the shape and is clear after its last bit.
+    /// Returns a filter with the bits that another program set. `bits` has the length of the shape and is clear after its last bit.
     #[must_use]
     pub fn of_placed_bits(
         shape: BloomShape,
@@ -129,24 +132,25 @@ pub mod bloom {
         Bloom::of_placed_bits(shape, scheme, placement, bits)
     }
 
-    /// The same filter with this number of insertions.
+    /// Returns the same filter with this number of insertions.
     #[must_use]
     pub fn with_count(filter: Bloom, inserted: u64) -> Bloom {
         filter.with_count(inserted)
     }
 
-    /// The bits.
+    /// Returns the bits.
     #[must_use]
     pub const fn bits(filter: &Bloom) -> &Lines {
         filter.bits()
     }
 
-    /// The bits. Those after the last one must stay clear.
+    /// Returns the bits. The unused bits after the last one must stay clear.
     pub const fn bits_mut(filter: &mut Bloom) -> &mut Lines {
         filter.bits_mut()
     }
 
-    /// The positions of `probes` bits of an item among `bits` bits, at least one, in the order in which the other program sets them.
+    /// Returns the positions of an item's bits, `probes` of them, at least one, among `bits` bits, in the order in which the other
+    /// program sets them.
     #[must_use]
     pub fn positions(placement: BloomPlacement, hash: ItemHash, bits: u64, probes: u32) -> Positions {
         Positions::new(placement, hash, bits, probes)
@@ -159,15 +163,16 @@ pub mod blocked {
     use crate::blocked::{BlockPlace, BlockedBloom, BlockedPlacement, BlockedShape, place};
     use crate::simd;
 
-    /// The most blocks of a Parquet filter.
+    /// The maximum number of blocks in a Parquet filter.
     pub const MAX_PARQUET_BLOCKS: u64 = crate::blocked::MAX_PARQUET_BLOCKS;
 
-    /// Split blocks of another program, made for so many items at this rate if it says so.
+    /// Returns the shape of another program's split blocks. `meant_for` has the number of items and the rate, if the program records
+    /// them.
     pub fn of_split_blocks(blocks: u64, meant_for: Option<(u64, f64)>) -> Result<BlockedShape, BuildError> {
         BlockedShape::of_split_blocks(blocks, meant_for)
     }
 
-    /// Lines of RocksDB, for a known number of keys.
+    /// Returns the shape of RocksDB's lines for a known number of keys.
     pub fn rocksdb_lines(
         blocks: u64,
         probes: u32,
@@ -177,18 +182,18 @@ pub mod blocked {
         BlockedShape::rocksdb_lines(blocks, probes, capacity, target_fpr)
     }
 
-    /// Lines of RocksDB, whose filters do not say for how many keys they were made.
+    /// Returns the shape of RocksDB's lines for an unknown number of keys: RocksDB's filters do not record it.
     pub fn rocksdb_lines_of_unknown_capacity(blocks: u64, probes: u32) -> Result<BlockedShape, BuildError> {
         BlockedShape::rocksdb_lines_of_unknown_capacity(blocks, probes)
     }
 
-    /// The same shape with the rate that it keeps at capacity as its target.
+    /// Returns the same shape. Its target is now the rate that it has at capacity.
     #[must_use]
     pub fn promising_what_it_keeps(shape: BlockedShape) -> BlockedShape {
         shape.promising_what_it_keeps()
     }
 
-    /// An empty filter with this placement.
+    /// Returns an empty filter with this placement.
     pub fn placed(
         shape: BlockedShape,
         scheme: HashScheme,
@@ -197,7 +202,8 @@ pub mod blocked {
         BlockedBloom::placed(shape, scheme, placement)
     }
 
-    /// The filter of blocks that another program has filled. `words` has the length of the shape and is clear after its last block.
+    /// Returns a filter with the blocks that another program filled. `words` has the length of the shape and is clear after its last
+    /// block.
     #[must_use]
     pub fn of_placed_blocks(
         shape: BlockedShape,
@@ -208,19 +214,19 @@ pub mod blocked {
         BlockedBloom::of_placed_blocks(shape, scheme, placement, words)
     }
 
-    /// The words of all blocks.
+    /// Returns the words of all blocks.
     #[must_use]
     pub const fn words(filter: &BlockedBloom) -> &Lines {
         filter.words()
     }
 
-    /// The word at which the split block of an item begins in a Parquet filter of so many blocks.
+    /// Returns the index of the word at which an item's split block begins in a Parquet filter of `blocks` blocks.
     #[must_use]
     pub fn parquet_word(hash: ItemHash, blocks: u64) -> usize {
         place::parquet(hash, blocks).word
     }
 
-    /// Are the bits of an item set in its split block, the first of `block`?
+    /// Returns whether the bits of an item are set in its split block, the first of `block`.
     #[must_use]
     pub fn parquet_block_covers(hash: ItemHash, block: &Lines) -> bool {
         let place = BlockPlace { word: 0, ..place::parquet(hash, 1) };
@@ -241,13 +247,13 @@ pub mod scalable {
     /// The tightening that takes the least memory over many growths.
     pub const COMPACT_TIGHTENING: f64 = scalable::COMPACT_TIGHTENING;
 
-    /// The rule that sizes the layers.
+    /// Returns the rule that sizes the layers.
     #[must_use]
     pub const fn plan(shape: &ScalableShape) -> Plan {
         shape.plan()
     }
 
-    /// The shape of a RedisBloom filter.
+    /// Returns the shape of a RedisBloom filter.
     pub fn of_redis_bloom(
         plan: Plan,
         entries: u64,
@@ -258,35 +264,35 @@ pub mod scalable {
         ScalableShape::of_redis_bloom(plan, entries, target_fpr, growth, tightening)
     }
 
-    /// The filter of these layers.
+    /// Returns a filter with these layers.
     #[must_use]
     pub fn of_layers(shape: ScalableShape, scheme: HashScheme, layers: Vec<Bloom>) -> ScalableBloom {
         ScalableBloom::of_layers(shape, scheme, layers)
     }
 
-    /// The layers, oldest first.
+    /// Returns the layers, oldest first.
     pub fn layers_mut(filter: &mut ScalableBloom) -> &mut [Bloom] {
         filter.layers_mut()
     }
 
-    /// A layer as RedisBloom sizes it.
+    /// Returns the shape of a layer as RedisBloom sizes it.
     pub fn redis_layer(entries: u64, error: f64) -> Result<BloomShape, BuildError> {
         scalable::redis_layer(entries, error)
     }
 
-    /// The bits per entry that RedisBloom stores for this error and number of probes.
+    /// Returns the bits per entry that RedisBloom stores for this error and number of probes.
     #[must_use]
     pub fn redis_bits_for_probes(error: f64, probes: u32) -> Option<f64> {
         scalable::redis_bits_for_probes(error, probes)
     }
 
-    /// Are these the bits per entry of this error, except for the last digits of a logarithm?
+    /// Returns whether this error has these bits per entry, up to rounding in the last digits of a logarithm.
     #[must_use]
     pub fn redis_bits_agree(error: f64, bits_per_entry: f64) -> bool {
         scalable::redis_bits_agree(error, bits_per_entry)
     }
 
-    /// The number of probes for these bits per entry.
+    /// Returns the number of probes for these bits per entry.
     #[must_use]
     pub fn redis_probes(bits_per_entry: f64) -> u32 {
         scalable::redis_probes(bits_per_entry)
@@ -298,7 +304,7 @@ pub mod scalable_cuckoo {
     use super::{BuildError, HashScheme, ItemHash};
     use crate::scalable_cuckoo::{ScalableCuckoo, ScalableCuckooShape};
 
-    /// A shape with all its numbers given, checked.
+    /// Checks all numbers of a shape and returns the shape.
     pub fn from_parts(
         buckets: u64,
         bucket_size: u32,
@@ -308,18 +314,18 @@ pub mod scalable_cuckoo {
         ScalableCuckooShape::from_parts(buckets, bucket_size, max_iterations, expansion)
     }
 
-    /// The buckets of table `index`. The oldest is 0.
+    /// Returns the number of buckets in table `index`. The oldest table is 0.
     pub fn table_buckets(shape: &ScalableCuckooShape, index: u64) -> Result<u64, BuildError> {
         shape.table_buckets(index)
     }
 
-    /// The rate of a table of which this share is in use.
+    /// Returns the false-positive rate of a table with this fill.
     #[must_use]
     pub fn full_table_fpr(shape: &ScalableCuckooShape, fill: f64) -> f64 {
         shape.full_table_fpr(fill)
     }
 
-    /// A filter with empty tables and these counts.
+    /// Returns a filter with empty tables and these counts.
     pub fn of_tables(
         shape: ScalableCuckooShape,
         scheme: HashScheme,
@@ -330,30 +336,30 @@ pub mod scalable_cuckoo {
         ScalableCuckoo::of_tables(shape, scheme, tables, inserted, removed)
     }
 
-    /// The first slot and the number of slots of table `index`. The oldest is 0.
+    /// Returns the first slot and the number of slots of table `index`. The oldest table is 0.
     #[must_use]
     pub fn table_range(filter: &ScalableCuckoo, index: usize) -> (usize, usize) {
         filter.table_range(index)
     }
 
-    /// The first slot and the number of slots of the table that contains `slot`.
+    /// Returns the first slot and the number of slots of the table that contains `slot`.
     #[must_use]
     pub fn table_around(filter: &ScalableCuckoo, slot: u64) -> Option<(usize, usize)> {
         filter.table_around(slot)
     }
 
-    /// At most `count` slots from `at` on, counted over all tables.
+    /// Returns at most `count` slots, starting at slot `at`. Slots are counted over all tables.
     #[must_use]
     pub fn slot_bytes(filter: &ScalableCuckoo, at: usize, count: usize) -> Vec<u8> {
         filter.slot_bytes(at, count)
     }
 
-    /// Writes `slots` from `at` on, counted over all tables. They must fit.
+    /// Writes `slots`, starting at slot `at`. Slots are counted over all tables. They must fit.
     pub fn put_slots(filter: &mut ScalableCuckoo, at: usize, slots: &[u8]) {
         filter.put_slots(at, slots);
     }
 
-    /// Counts copies like RedisBloom: twice if both buckets are the same.
+    /// Counts copies as RedisBloom does. If both buckets of an item are the same, each copy counts twice.
     #[must_use]
     pub fn count_bucket_by_bucket(filter: &ScalableCuckoo, hash: ItemHash) -> u64 {
         filter.count_bucket_by_bucket(hash)
@@ -366,12 +372,12 @@ pub mod wide {
     use crate::bloom::BloomShape;
     use crate::wide::{WideBloom, WidePlacement};
 
-    /// The most bytes a `filterload` message has room for.
+    /// The maximum number of bytes in a `filterload` message.
     pub const BIP37_MAX_BYTES: u64 = crate::wide::BIP37_MAX_BYTES;
-    /// The most functions it may ask for.
+    /// The maximum number of hash functions that a `filterload` message may request.
     pub const BIP37_MAX_FUNCTIONS: u32 = crate::wide::BIP37_MAX_FUNCTIONS;
 
-    /// An empty filter. The shape is one such filters have.
+    /// Returns an empty filter. Filters with this placement must be able to have this shape.
     pub fn placed(
         shape: BloomShape,
         placement: WidePlacement,
@@ -380,7 +386,7 @@ pub mod wide {
         WideBloom::placed(shape, placement, items)
     }
 
-    /// The filter of bits that another program has set. `bits` has the length of the shape and is clear after its last bit.
+    /// Returns a filter with the bits that another program set. `bits` has the length of the shape and is clear after its last bit.
     #[must_use]
     pub fn of_bits(
         shape: BloomShape,
@@ -391,7 +397,7 @@ pub mod wide {
         WideBloom::of_bits(shape, placement, items, bits)
     }
 
-    /// The same for a program that counted its insertions.
+    /// As `of_bits`, for a program that counted its insertions.
     #[must_use]
     pub fn of_counted_bits(
         shape: BloomShape,
@@ -403,20 +409,20 @@ pub mod wide {
         WideBloom::of_counted_bits(shape, placement, items, bits, inserted)
     }
 
-    /// The bits.
+    /// Returns the bits.
     #[must_use]
     pub const fn bits(filter: &WideBloom) -> &Lines {
         filter.bits()
     }
 
-    /// How it hashes and places its items, for errors.
+    /// Describes how the filter hashes and places its items, for error messages.
     #[must_use]
     pub fn hashing(filter: &WideBloom) -> String {
         filter.hashing()
     }
 }
 
-/// Golomb-coded sets whose values lie in one range, as Bitcoin's do.
+/// Golomb-coded sets whose values lie in one range, as in Bitcoin.
 pub mod gcs {
     use std::io::{self, Write};
 
@@ -427,17 +433,17 @@ pub mod gcs {
     use crate::item::Item;
     use crate::statics;
 
-    /// The shape of a set of so many items with this number of values for each.
+    /// Returns the shape of a set of `items` items, with `values_per_item` possible values for each item.
     pub fn in_one_range(items: u64, values_per_item: u64, low_bits: u32) -> Result<GcsShape, BuildError> {
         GcsShape::in_one_range(items, values_per_item, low_bits)
     }
 
-    /// The value of an item in a set with this range.
+    /// Returns the value of an item in a set with this range.
     pub fn value_of<I: Item + ?Sized>(scheme: &HashScheme, item: &I, range: u64) -> u64 {
         reduce(statics::key(scheme.hash(item)), range)
     }
 
-    /// The set of these values, which must ascend and be below the range of `shape`.
+    /// Returns the set of these values. They must ascend, and they must be below the range of `shape`.
     pub fn of_values(
         values: impl IntoIterator<Item = u64>,
         shape: GcsShape,
@@ -446,7 +452,7 @@ pub mod gcs {
         Gcs::of_values(values.into_iter().map(Ok::<_, BuildError>), shape, scheme)
     }
 
-    /// Decodes the set of `items` values, coded as plain differences, from all bytes from `front` on.
+    /// Decodes a set of `items` values from their plain differences. These take all bytes from position `front` on.
     pub fn of_differences(
         bytes: &[u8],
         front: usize,
@@ -462,7 +468,7 @@ pub mod gcs {
         set.write_differences(out)
     }
 
-    /// The one range of a set that is placed and hashed like Bitcoin's; `None` for other sets.
+    /// Returns the range of a set with Bitcoin's hash and placement, and `None` for other sets.
     #[must_use]
     pub fn one_range(set: &Gcs) -> Option<u64> {
         match set.shape().placement() {
@@ -472,7 +478,7 @@ pub mod gcs {
     }
 }
 
-/// Binary fuse and xor filters whose slots are those of the FastFilter libraries.
+/// Binary fuse and xor filters with the slots of the FastFilter libraries.
 pub mod statics {
     use super::{BuildError, HashScheme, Lines};
     use crate::item::Item;
@@ -483,25 +489,25 @@ pub mod statics {
     use crate::statics::table::{self, StaticTable};
     use crate::xor_fuse::{BinaryFuse, Xor};
 
-    /// Slots in one word.
+    /// Returns the number of slots in one word.
     #[must_use]
     pub const fn per_word<F: Fingerprint>() -> usize {
         fingerprint::per_word::<F>()
     }
 
-    /// Lines for so many slots.
+    /// Returns the number of lines that `slots` slots take.
     #[must_use]
     pub fn lines_of<F: Fingerprint>(slots: u64) -> usize {
         table::lines_of::<F>(slots)
     }
 
-    /// The number in a slot.
+    /// Returns the number in a slot.
     #[must_use]
     pub fn slot<F: Fingerprint>(lines: &Lines, slot: usize) -> u64 {
         fingerprint::load::<F>(lines.words(), slot).widen()
     }
 
-    /// Does this number fit in a slot?
+    /// Returns whether this number fits in a slot.
     #[must_use]
     pub fn fits<F: Fingerprint>(number: u64) -> bool {
         F::lowest(number).widen() == number
@@ -514,7 +520,7 @@ pub mod statics {
         pub measurements: M,
         /// The seed of the filter.
         pub seed: u64,
-        /// The slots, one after the other.
+        /// The slots, without gaps.
         pub lines: &'a Lines,
     }
 
@@ -522,36 +528,36 @@ pub mod statics {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct FuseMeasurements(ForeignFuse);
 
-    /// The measurements of a xor filter.
+    /// The measurements of an xor filter.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct XorMeasurements(ForeignXor);
 
     impl FuseMeasurements {
-        /// Segments of 2^`segment_bits` slots; an item may begin in `segments` of them.
+        /// Returns the measurements for segments of 2^`segment_bits` slots. The first slot of an item may be in `segments` of them.
         #[must_use]
         pub fn new(segment_bits: u64, segments: u64) -> Option<Self> {
             ForeignFuse::from_parts([segment_bits, segments]).map(Self)
         }
 
-        /// What the libraries choose for so many items.
+        /// Returns the measurements that the libraries choose for `items` items.
         #[must_use]
         pub fn for_items(items: u64) -> Self {
             Self(ForeignFuse::for_items(items))
         }
 
-        /// All slots.
+        /// Returns the number of slots.
         #[must_use]
         pub fn slots(&self) -> u64 {
             self.0.slots()
         }
 
-        /// Slots in a segment, and segments an item may begin in.
+        /// Returns the number of slots in a segment, and the number of segments in which the first slot of an item may be.
         #[must_use]
         pub fn segments(&self) -> [u64; 2] {
             self.0.segments()
         }
 
-        /// The smallest number of items for which the libraries choose these measurements, if there is one.
+        /// Returns the smallest number of items for which the libraries choose these measurements, if there is one.
         #[must_use]
         pub fn fewest_items(&self) -> Option<u64> {
             self.0.fewest_items()
@@ -559,26 +565,27 @@ pub mod statics {
     }
 
     impl XorMeasurements {
-        /// Three blocks of `block` slots.
+        /// Returns the measurements for three blocks of `block` slots.
         #[must_use]
         pub fn new(block: u64) -> Option<Self> {
             ForeignXor::from_parts([block, 0]).map(Self)
         }
 
-        /// All slots.
+        /// Returns the number of slots.
         #[must_use]
         pub fn slots(&self) -> u64 {
             self.0.slots()
         }
 
-        /// Slots in a block.
+        /// Returns the number of slots in a block.
         #[must_use]
         pub fn block(&self) -> u64 {
             self.0.block()
         }
     }
 
-    /// The binary fuse filter of these slots, which fill the lines up to the end. `None` if there are more than a filter can have.
+    /// Returns a binary fuse filter with these slots, which fill the lines up to the end. Returns `None` if a filter cannot have this
+    /// many slots.
     pub fn fuse_of_slots<F: Fingerprint>(
         FuseMeasurements(graph): FuseMeasurements,
         seed: u64,
@@ -589,7 +596,8 @@ pub mod statics {
         StaticTable::of_slots(graph, seed, slots, inserted).map(|table| BinaryFuse::of_foreign(table, scheme))
     }
 
-    /// The xor filter of these slots, which fill the lines up to the end. `None` if there are more than a filter can have.
+    /// Returns an xor filter with these slots, which fill the lines up to the end. Returns `None` if a filter cannot have this many
+    /// slots.
     pub fn xor_of_slots<F: Fingerprint>(
         XorMeasurements(graph): XorMeasurements,
         seed: u64,
@@ -599,7 +607,7 @@ pub mod statics {
         StaticTable::of_slots(graph, seed, slots, None).map(|table| Xor::of_foreign(table, scheme))
     }
 
-    /// Builds a binary fuse filter in the size and with the seeds that the libraries choose.
+    /// Builds a binary fuse filter with the size and the seeds that the libraries choose.
     pub fn build_fuse<F: Fingerprint, I: Item>(
         items: impl IntoIterator<Item = I>,
         scheme: HashScheme,
@@ -607,7 +615,7 @@ pub mod statics {
         BinaryFuse::of_foreign(StaticTable::build_foreign(collect(items, &scheme)?)?, scheme)
     }
 
-    /// Builds a xor filter in the size and with the seeds that the libraries choose.
+    /// Builds an xor filter with the size and the seeds that the libraries choose.
     pub fn build_xor<F: Fingerprint, I: Item>(
         items: impl IntoIterator<Item = I>,
         scheme: HashScheme,
@@ -615,13 +623,13 @@ pub mod statics {
         Xor::of_foreign(StaticTable::build_foreign(collect(items, &scheme)?)?, scheme)
     }
 
-    /// The slots of a binary fuse filter, if they are those of other programs.
+    /// Returns the slots of a binary fuse filter, if it has the layout of other programs.
     #[must_use]
     pub fn fuse_slots<F: Fingerprint>(filter: &BinaryFuse<F>) -> Option<Slots<'_, FuseMeasurements>> {
         filter.foreign().map(|table| slots_of(table, FuseMeasurements))
     }
 
-    /// The slots of a xor filter, if they are those of other programs.
+    /// Returns the slots of an xor filter, if it has the layout of other programs.
     #[must_use]
     pub fn xor_slots<F: Fingerprint>(filter: &Xor<F>) -> Option<Slots<'_, XorMeasurements>> {
         filter.foreign().map(|table| slots_of(table, XorMeasurements))

@@ -1,4 +1,4 @@
-//! What all kinds of filters share, as traits for generic code.
+//! The traits that all kinds of filters share, for generic code.
 
 use crate::answers::Answers;
 use crate::codec::{self, DecodeError};
@@ -9,10 +9,11 @@ use crate::item::Item;
 use crate::kind::Kind;
 use crate::{Bitmap, Filter, FingerprintSet, figures};
 
-/// What every kind of filter answers: [`Filter`], and each of its kinds.
+/// The questions that every kind of filter answers. [`Filter`] and all its kinds implement it.
 ///
 /// Every method is also a method of the types themselves, with the same name and the same code, so a program that uses
-/// one kind does not need this trait. Use it for functions over any kind. It is sealed: only this crate's filters have it.
+/// one kind does not need this trait. Use it for functions over any kind. It is sealed: only this crate's filters
+/// implement it.
 ///
 /// ```
 /// use mayhap::{Bloom, Membership, Ribbon};
@@ -35,11 +36,11 @@ use crate::{Bitmap, Filter, FingerprintSet, figures};
 /// A [`Bitmap`] holds numbers and hashes nothing: an item of eight bytes (a `u64`) is a number, and any other item is
 /// never a member. A `WideBloom` of another program answers for items only, not for hashes.
 pub trait Membership: codec::sealed::Sealed {
-    /// The kind.
+    /// Returns the kind.
     fn kind(&self) -> Kind;
 
-    /// How it hashes its items. `None` for a bitmap, which does not hash, and for a `WideBloom`, whose items have no hash
-    /// of 128 bits.
+    /// Returns how it hashes its items. `None` for a bitmap, which does not hash, and for a `WideBloom`, whose items have
+    /// no hash of 128 bits.
     fn scheme(&self) -> Option<&HashScheme>;
 
     /// `false`: certainly not a member (except in a [`DualBloom`](crate::DualBloom) after a removal). `true`: maybe.
@@ -63,27 +64,27 @@ pub trait Membership: codec::sealed::Sealed {
     /// [`may_contain_hash`](Self::may_contain_hash).
     fn may_contain_hash_batch(&self, hashes: &[ItemHash], answers: &mut Answers);
 
-    /// The number of items it was sized for; for a bitmap, the numbers in its range.
+    /// Returns the number of items it was sized for; for a bitmap, the numbers in its range.
     fn capacity(&self) -> u64;
 
-    /// The number of items counted so far; for a bitmap, the bits set.
+    /// Returns the number of items counted so far; for a bitmap, the number of set bits.
     fn inserted(&self) -> u64;
 
-    /// The false-positive rate promised at [`capacity`](Self::capacity). A bitmap is exact: 0.
+    /// Returns the false-positive rate promised at [`capacity`](Self::capacity). A bitmap is exact: 0.
     fn target_fpr(&self) -> f64;
 
-    /// The false-positive rate by the model, for the items it holds now.
+    /// Returns the false-positive rate by the model, for the items it holds now.
     fn expected_fpr(&self) -> f64;
 
-    /// The memory it takes.
+    /// Returns the memory it takes, in bytes.
     fn memory_bytes(&self) -> u64;
 
-    /// The bits of memory per item at capacity: see [`figures`](crate::figures).
+    /// Returns the bits of memory per item at capacity: see [`figures`](crate::figures).
     fn bits_per_item(&self) -> f64 {
         figures::bits_per(self.memory_bytes(), self.capacity()).unwrap_or(0.0)
     }
 
-    /// The filter as the bytes of a `.mayhap` file.
+    /// Encodes the filter as the bytes of a `.mayhap` file.
     fn encode(&self) -> Vec<u8>;
 
     /// Decodes a filter and checks every byte.
@@ -97,8 +98,8 @@ pub trait Membership: codec::sealed::Sealed {
 
 /// The filters that accept items one after the other, and [`Filter`].
 ///
-/// Here every insertion returns a [`Result`], also of kinds whose own `insert` cannot fail. Like [`Membership`], it is
-/// sealed.
+/// Every insertion returns a [`Result`] here, even for kinds whose own `insert` cannot fail. The trait is sealed, as
+/// [`Membership`] is.
 ///
 /// ```
 /// use mayhap::{Cuckoo, Growing, Insert, InsertError};
@@ -115,7 +116,7 @@ pub trait Insert: Membership {
     /// Inserts `item`. `true`: it certainly was not a member before. `false`: maybe it was.
     ///
     /// # Errors
-    /// [`InsertError`] if there is no room, and for a [`Filter`] if its kind is immutable. The filter did not change then.
+    /// [`InsertError`] if there is no room, and for a [`Filter`] if its kind is immutable. The filter is unchanged then.
     fn insert<I: Item + ?Sized>(&mut self, item: &I) -> Result<bool, InsertError>
     where
         Self: Sized;
@@ -194,8 +195,8 @@ macro_rules! every_kind {
 }
 pub(crate) use {every_hashing_kind, every_kind, every_type_of_its_own};
 
-/// The methods of the same names and results. A method of the type itself comes before one of a trait, so none of these
-/// calls itself.
+/// Passes the methods on to the type's own methods with the same names and results. Rust prefers a type's own method to
+/// one of a trait, so none of these calls itself.
 macro_rules! passed_on {
     () => {
         #[inline(always)]

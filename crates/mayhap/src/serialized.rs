@@ -1,7 +1,8 @@
 //! `Serialize` and `Deserialize` for all kinds, as the bytes of a `.mayhap` file.
 //!
-//! A filter is one byte string: every byte is checked on the way in, as from a file, and a serialized filter can be written
-//! to a file as it is. Formats without byte strings (JSON) write an array of numbers, which takes several times as much.
+//! A filter is one byte string. Deserializing checks every byte, as opening a file does, and a serialized filter can be
+//! written to a file unchanged. Formats without byte strings (JSON) write an array of numbers, which takes several times
+//! as much space.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,7 +13,7 @@ use serde::ser::{Serialize, Serializer};
 use crate::codec::{self, Storable};
 use crate::membership::every_kind;
 
-/// Bytes that are reserved before the first one of a sequence has come.
+/// The maximum number of bytes to reserve before the first element of a sequence is read.
 const MOST_RESERVED: usize = 1 << 20;
 
 struct Encoded<F>(PhantomData<F>);
@@ -39,14 +40,14 @@ impl<'de, F: Storable> Visitor<'de> for Encoded<F> {
 
 macro_rules! impl_serde {
     ($($variant:ident $filter:ident $kind:ident),* $(,)?) => {$(
-        /// As the bytes of a `.mayhap` file.
+        /// Serializes the filter as the bytes of a `.mayhap` file.
         impl Serialize for crate::$filter {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_bytes(&codec::encode(self))
             }
         }
 
-        /// From the bytes of a `.mayhap` file, which are all checked.
+        /// Deserializes the filter from the bytes of a `.mayhap` file, and checks every byte.
         impl<'de> Deserialize<'de> for crate::$filter {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_bytes(Encoded(PhantomData))

@@ -1,6 +1,6 @@
 //! The standard library's traits for all kinds: `Clone`, `PartialEq`, `Extend`, `FromIterator`, `|=` and `&=`.
 //!
-//! The macros write one-line impls, and no types.
+//! The macros write one-line impls and define no types.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::fmt;
@@ -16,14 +16,14 @@ use crate::store::LINE_BYTES;
 use crate::xor_fuse::{SlotGraph, XorFuse};
 use crate::{Bitmap, FingerprintSet, Insert, ScalableBloom};
 
-/// Items that [`Extend`] inserts together.
+/// The number of items that [`Extend`] inserts together.
 const BATCH: usize = 256;
 /// The false-positive rate of a filter that is collected from an iterator.
 const COLLECTED_FPR: f64 = 0.01;
-/// The capacities of its first layer: the iterator tells the least number of items, but it may be wrong.
+/// The limits for the capacity of its first layer. The iterator reports a minimum number of items, but it may be wrong.
 const COLLECTED: std::ops::RangeInclusive<usize> = 1_000..=1_000_000;
 
-/// The copy, or the end of the process as in a `Vec` without memory.
+/// Returns the copy. If the system refuses the memory, it ends the process, as `Vec` does.
 fn copied<F>(copy: Result<F, BuildError>) -> F {
     copy.unwrap_or_else(|error| match error {
         BuildError::OutOfMemory { bytes } => {
@@ -60,8 +60,8 @@ impl<F: Fingerprint, G: SlotGraph> Clone for XorFuse<F, G> {
 macro_rules! impl_eq {
     ($($variant:ident $filter:ident $kind:ident),* $(,)?) => {$(
         /// Filters are equal if they would be encoded as the same bytes: the same shape, hash scheme, counts, and bits or
-        /// slots. That is more than the same items: with random seeds, or after other insertions in between, filters of
-        /// the same items differ. All their memory is compared.
+        /// slots. Filters of the same items can differ: because of their random seeds, or because other items were
+        /// inserted in between. The comparison reads all memory of both filters.
         impl PartialEq for crate::$filter {
             fn eq(&self, other: &Self) -> bool {
                 codec::same(self, other)
@@ -129,7 +129,7 @@ impl_extend!(
     BlockedBloom,
     /// Inserts one copy of each item, in batches.
     CountingBloom,
-    /// Inserts all items in order, in batches: the last ones stay.
+    /// Inserts all items in order, in batches. The last ones stay.
     Window,
     /// Inserts all items, in batches, and grows if necessary.
     ///
@@ -177,7 +177,7 @@ impl<I: Item> FromIterator<I> for FingerprintSet {
     }
 }
 
-/// The merged filter stays where it is; an operator has no other way to refuse.
+/// Panics if the merge failed: an operator cannot return an error.
 fn merged(result: Result<(), impl fmt::Display>) {
     result.unwrap_or_else(|error| panic!("{error}"));
 }

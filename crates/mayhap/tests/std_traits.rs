@@ -1,5 +1,5 @@
-//! What a Rust user expects of every kind: `new` with a random seed, `Clone`, `PartialEq`, `Extend`, `|=`, conversions, and
-//! the traits that all kinds share.
+//! Tests of the Rust interface that users expect of every kind: `new` with a random seed, `Clone`, `PartialEq`, `Extend`,
+//! `|=`, conversions, and the traits that all kinds share.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use mayhap::{
     ScalableBloom, ScalableCuckoo, ScalableCuckooShape, Window, Xor8, Xor16,
 };
 
-/// Kinds that can be made empty.
+/// The kinds that can be created empty.
 const EMPTY: [Kind; 14] = [
     Kind::Bitmap,
     Kind::Bloom,
@@ -32,7 +32,7 @@ const EMPTY: [Kind; 14] = [
 /// A rate that every kind can promise.
 const FPR: f64 = 0.05;
 
-/// A filter of every kind, with the numbers from 0 to 199.
+/// Returns a filter of every kind, with the numbers from 0 to 199.
 fn filled() -> Vec<Filter> {
     let mut filters: Vec<Filter> = EMPTY
         .into_iter()
@@ -83,7 +83,7 @@ fn two_new_filters_hash_differently_and_a_seed_makes_them_alike() {
     }
 }
 
-/// A filter that was given another hash while empty remembers its items, through every part that hashes.
+/// A filter whose hash was replaced while it was empty remembers its items: every part of it uses the new hash.
 #[test]
 fn a_filter_with_a_chosen_hash_never_forgets() {
     for kind in EMPTY {
@@ -99,7 +99,7 @@ fn a_filter_with_a_chosen_hash_never_forgets() {
             assert!((0..900_u64).all(|item| filter.may_contain(&item)), "{kind}");
             let decoded = Filter::decode(&filter.encode()).unwrap();
             assert!((0..900_u64).all(|item| decoded.may_contain(&item)), "{kind}");
-            // What a seed stands for is the same as where it is given at once.
+            // The seed means the same here as in `for_capacity`.
             if let Some(HashScheme::Fast { seed }) = filter.scheme().copied() {
                 let mut explicit = Filter::for_capacity(kind, 1_000, FPR, seed).unwrap();
                 for item in 0..900_u64 {
@@ -145,7 +145,7 @@ fn every_kind_has_its_own_new() {
     assert!(sets[0].scheme() != sets[1].scheme() && sets.iter().all(|set| set.may_contain(&8_u64)));
 }
 
-/// Only for chains in this file.
+/// Inserts in a chain of calls.
 trait AndInsert {
     fn and_insert(self, item: &str) -> Self;
 }
@@ -170,7 +170,7 @@ fn the_hash_of_a_filter_that_holds_items_cannot_change() {
     dual.insert("ada").unwrap();
     dual.remove("ada");
     assert!(fails(|| drop(dual.with_seed(1))));
-    // Cleared is empty.
+    // A cleared filter is empty.
     let mut cleared = Bloom::new(100, FPR).unwrap().and_insert("ada");
     cleared.clear();
     assert_eq!(cleared.with_seed(1).scheme(), &HashScheme::fast(1));
@@ -218,7 +218,7 @@ fn copies_are_equal_and_independent() {
     }
 }
 
-/// One bit anywhere, in a count or in the last word, is a difference.
+/// One different bit makes filters unequal, wherever it is: also in a count or in the last word.
 #[test]
 fn a_small_difference_is_seen() {
     let filter = |items: std::ops::Range<u64>| {
@@ -228,11 +228,11 @@ fn a_small_difference_is_seen() {
     };
     assert_eq!(filter(0..50_000), filter(0..50_000));
     assert_ne!(filter(0..50_000), filter(0..50_001));
-    // Both empty, and of other shapes.
+    // Both are empty, but their shapes or seeds differ.
     let shape = |bits| BloomShape::exactly(bits, 7, 1_000).unwrap();
     assert_ne!(Bloom::with_shape(shape(10_000), 7).unwrap(), Bloom::with_shape(shape(10_001), 7).unwrap());
     assert_ne!(filter(0..0), Bloom::new(100_000, 0.01).unwrap().with_seed(8));
-    // Bit by bit, over the whole length: one more bit is one more set bit of a bitmap.
+    // One set bit of a bitmap at a time, over the whole length.
     let mut one = Bitmap::new(1 << 20).unwrap();
     let other = Filter::from(one.clone());
     for bit in [0, 63, 64, (1 << 19) - 1, 1 << 19, (1 << 20) - 1] {
@@ -243,7 +243,7 @@ fn a_small_difference_is_seen() {
     }
 }
 
-/// `extend` inserts what `insert` does, over several batches and for items and references.
+/// `extend` gives the same filter as `insert`, over several batches, for items and for references.
 #[test]
 fn extending_is_inserting() {
     fn check<F>(empty: impl Fn() -> F, insert: impl Fn(&mut F, u64))
@@ -290,7 +290,7 @@ fn growing_kinds_are_collected() {
     assert!(set.inserted() == 3 && words.iter().all(|word| set.may_contain(word)));
     assert_ne!(set.scheme(), words.iter().collect::<FingerprintSet>().scheme());
 
-    /// It says that there is no end.
+    /// An iterator whose `size_hint` is far too large.
     struct Boasting(std::ops::Range<u64>);
     impl Iterator for Boasting {
         type Item = u64;
@@ -366,7 +366,7 @@ fn operators_merge_or_panic() {
 fn a_filter_becomes_its_kind_again() {
     for filter in filled() {
         let kind = filter.kind();
-        // Of all types, it is one.
+        // The filter converts to exactly one type.
         let mut fits = 0;
         let mut errors = Vec::new();
         let mut count = |result: Result<Filter, mayhap::WrongKind>| match result {
@@ -406,7 +406,7 @@ fn a_filter_becomes_its_kind_again() {
     assert_eq!(error.to_string(), "the filter is a Xor8, not a Xor16");
 }
 
-/// Through the trait, a filter gives the answers of its own methods.
+/// Each trait method returns the same as the filter's own method.
 #[test]
 fn the_shared_traits_pass_on() {
     fn check<F: Membership>(filter: &F, own: &Filter) {
@@ -520,7 +520,7 @@ fn insertions_through_the_trait_are_insertions() {
     // A static kind in a `Filter` rejects items.
     let mut fixed = Filter::from(Ribbon::from_items(0..9_u64, FPR).unwrap());
     assert_eq!(Insert::insert(&mut fixed, "ada"), Err(InsertError::NeverChanges { kind: Kind::Ribbon }));
-    // A bitmap has the numbers of its range only.
+    // A bitmap accepts only the numbers of its range.
     let mut bits = Bitmap::of_range(10, 19).unwrap();
     assert_eq!(Insert::insert(&mut bits, &10_u64), Ok(true));
     assert_eq!(
@@ -541,7 +541,7 @@ fn every_kind_is_serialized_as_its_file() {
         let back: Filter = serde_json::from_str(&json).unwrap();
         assert_eq!(back, filter, "{kind}");
         assert!((0..200_u64).all(|item| back.may_contain(&item)), "{kind}");
-        // One byte changed anywhere is an error, never another filter.
+        // A changed byte is always an error, wherever it is. It never gives another filter.
         for at in (0..bytes.len()).step_by(bytes.len() / 50 + 1) {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;

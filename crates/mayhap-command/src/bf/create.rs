@@ -238,15 +238,15 @@ fn capacity(word: &[u8]) -> Option<u64> {
     (1..=MAX_CAPACITY).contains(&capacity).then_some(capacity)
 }
 
-/// The items of `BF.INSERT key [NOCREATE] ITEMS item …`: with these options and no other, the request does nothing but add items to an
-/// existing filter. `None` for all other requests.
+/// Returns the items of `BF.INSERT key [NOCREATE] ITEMS item …`, and `None` for all other requests. With only these options, the request
+/// just adds items to an existing filter.
 pub(crate) fn inserted_items<'r, 'w>(request: &'r Request<'w>) -> Option<&'r [&'w [u8]]> {
     let mut words = &request.words[2..];
     while let [option, rest @ ..] = words {
         words = rest;
         let letter = |index: usize| option.get(index).map(u8::to_ascii_lowercase);
         match letter(0) {
-            // As in `Insertion::parse`.
+            // The same rule as in `Insertion::parse`.
             Some(b'i') => return (!rest.is_empty()).then_some(rest),
             Some(b'n') if letter(2) == Some(b'c') => {}
             _ => return None,
@@ -255,7 +255,7 @@ pub(crate) fn inserted_items<'r, 'w>(request: &'r Request<'w>) -> Option<&'r [&'
     None
 }
 
-/// `BF.INSERT`, while the filter exists and need not grow.
+/// Runs `BF.INSERT` requests while the filter exists and need not grow.
 pub(crate) fn insert_together(
     requests: &[Request<'_>],
     value: Option<&Value>,
@@ -273,7 +273,7 @@ pub(crate) fn insert_together(
     }
 }
 
-/// `BF.INSERT key [options] ITEMS item …` with exclusive access. If the filter exists, the options are checked and ignored.
+/// Runs `BF.INSERT key [options] ITEMS item …` with exclusive access. If the filter exists, the options are checked and ignored.
 pub(crate) fn insert_alone(
     request: &Request<'_>,
     begun: &BatchBits,

@@ -107,8 +107,8 @@ pub(crate) fn add_alone(
     }
 }
 
-/// Inserts `items` into the existing filter, which took `booked` bytes before the request. The first items may have `begun`: they are
-/// in the filter, and it is known which of them were new. If the last reply is a refusal, there may be fewer replies than items.
+/// Inserts `items` into the existing filter, which took `booked` bytes before the request. `begun` has the results of the first items,
+/// if they are already in the filter. If the last reply is a refusal, there may be fewer replies than items.
 pub(super) fn add(
     slot: &mut Slot<'_>,
     booked: u64,

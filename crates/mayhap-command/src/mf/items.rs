@@ -164,7 +164,7 @@ pub(super) fn insert(
     add_items(items, &BatchBits::new(), slot, context).map(Reply::Array)
 }
 
-/// Adds `items`. The first of them were inserted already if they have `begun`.
+/// Adds `items`. `begun` has the results of the first items, if they are already in the filter.
 fn add_items(
     items: &[&[u8]],
     begun: &BatchBits,

@@ -4,14 +4,14 @@ use std::fmt;
 
 use crc::{CRC_64_REDIS, Crc, Digest, Table};
 
-/// Sixteen bytes at once, with 32 KiB of tables: 4.8 times as fast as one table.
+/// Processes sixteen bytes at a time, with 32 KiB of tables. This is 4.8 times as fast as one table.
 static REDIS: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
 
 pub(super) fn crc64(bytes: &[u8]) -> u64 {
     REDIS.checksum(bytes)
 }
 
-/// A checksum of bytes that come in pieces.
+/// A checksum of bytes that arrive in pieces.
 #[derive(Clone)]
 pub(super) struct Crc64(Digest<'static, u64, Table<16>>);
 
@@ -41,7 +41,7 @@ impl fmt::Debug for Crc64 {
 mod tests {
     use super::{Crc64, crc64};
 
-    /// The usual check value of this polynomial; dumps of a real server are in `tests/formats`.
+    /// The standard check value of this polynomial. Tests with dumps of a real server are in `tests/formats`.
     #[test]
     fn crc64_of_the_nine_digits_has_the_usual_check_value() {
         assert_eq!(crc64(b"123456789"), 0xe9c6_d914_c4b8_d9ca);

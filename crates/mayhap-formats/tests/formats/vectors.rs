@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use mayhap_testkit::vectors::*;
 
-/// Every file is used: a case or a test names it.
+/// A case or a test names every file.
 #[test]
 fn every_file_is_read_by_a_test() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut sources = String::new();
-    // Some are read by the library's own tests.
+    // The library's own tests read some of them.
     for folder in [tests.clone(), tests.join("formats"), tests.join("../../mayhap/tests")] {
         for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             if entry.extension().is_some_and(|extension| extension == "rs") {

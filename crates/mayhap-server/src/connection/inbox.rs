@@ -1,4 +1,4 @@
-//! What a connection has received: whole requests, and the beginning of the next one.
+//! The input of a connection: whole requests, and the beginning of the next one.
 
 use std::io;
 use std::ops::Range;
@@ -14,43 +14,43 @@ use crate::worker::{READ_BYTES, WorkerBuffers};
 const LONG_READ_BYTES: usize = 1 << 20;
 /// The maximum number of bytes per read from an unauthenticated client.
 const UNAUTHENTICATED_READ_BYTES: usize = 4 * 1024;
-/// An empty buffer of a connection is freed if it is larger than this. There are many connections.
+/// An empty buffer of a connection is freed if it is larger than this, because there are many connections.
 pub(super) const KEEP_OWN_BYTES: usize = 16 * 1024;
 
-/// The bytes of a connection that have not become requests yet.
+/// Received bytes that have not been executed as requests yet.
 #[derive(Default)]
 pub(super) struct Inbox {
     pub(super) decoder: Decoder,
-    /// The beginning of a partial request, or requests that have to wait. An idle connection has none: it reads
-    /// into the buffer of the worker.
+    /// The beginning of a partial request, or requests that must wait. It is empty while a connection is idle,
+    /// because connections read into the worker's buffer.
     pub(super) kept: Vec<u8>,
-    /// Where the next requests come from.
+    /// The source of the next requests.
     pub(super) source: Source,
-    /// Bytes of a request that arrived since the deadline was set.
+    /// The number of bytes of a request that have arrived since the deadline was set.
     pub(super) arrived: usize,
 }
 
-/// Where the next requests of a connection come from.
+/// The source of a connection's next requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Source {
-    /// They have to be read.
+    /// They must be read from the socket.
     #[default]
     Socket,
     /// `kept` has complete requests that may run now.
     Kept,
 }
 
-/// The buffer that has the received bytes.
+/// The buffer that contains the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    /// `kept`.
+    /// The connection's `kept`.
     Kept,
     /// The first bytes of the worker's buffer.
     Worker(usize),
 }
 
 impl Inbox {
-    /// Reads into the buffer of the worker, or appends to `kept` if that has a partial request. Returns the
+    /// Reads into the worker's buffer, or appends to `kept` if it has a partial request. Returns the
     /// number of bytes, and whether there may be more to read.
     pub(super) fn poll_read<S: AsyncRead + Unpin>(
         &mut self,
@@ -77,13 +77,13 @@ impl Inbox {
         read.poll(context).map_ok(|read| (read, read >= missing))
     }
 
-    /// Records that `read` bytes were read.
+    /// Records that `read` bytes were read, and returns the buffer that contains them.
     pub(super) const fn received(&mut self, read: usize, was_empty: bool) -> Received {
         self.arrived += read;
         if was_empty { Received::Worker(read) } else { Received::Kept }
     }
 
-    /// Keeps what follows the first `cut` bytes.
+    /// Keeps the bytes after the first `cut` bytes.
     pub(super) fn keep_rest(&mut self, received: Received, cut: usize, buffers: &WorkerBuffers) {
         match received {
             Received::Worker(bytes) => self.kept.extend_from_slice(&buffers.input[cut..bytes]),
@@ -96,14 +96,14 @@ impl Inbox {
         }
     }
 
-    /// The bytes of its buffers.
+    /// Returns the memory of its buffers in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.kept.capacity() + self.decoder.memory_bytes()
     }
 }
 
 impl Received {
-    /// The received bytes.
+    /// Returns the received bytes.
     pub(super) fn bytes<'a>(self, kept: &'a [u8], worker: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Kept => kept,
@@ -112,7 +112,7 @@ impl Received {
     }
 }
 
-/// The words of one request, at these positions of its bytes.
+/// Returns the words of one request, which are at these positions of its bytes.
 pub(super) fn words_at<'a>(bytes: &'a [u8], spans: &[Range<usize>]) -> Vec<&'a [u8]> {
     spans.iter().map(|span| &bytes[span.clone()]).collect()
 }

@@ -1,4 +1,4 @@
-//! A request that takes long, on a thread of its own.
+//! A long request on its own thread.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::resp::{Protocol, encode};
 use crate::session;
 use crate::users::User;
 
-/// A request that takes long, with all input of its connection. It is the first request of the input.
+/// A long request, with all input of its connection. It is the first request of that input.
 pub(super) struct Long {
     pub(super) engine: Arc<Engine>,
     pub(super) command: &'static Command,
@@ -28,7 +28,7 @@ pub(super) struct Long {
 }
 
 impl Long {
-    /// The possible size of the reply in bytes, both as a value and encoded.
+    /// Returns the maximum memory for the reply in bytes: the value and its encoded form together.
     pub(super) fn reply_bytes(&self) -> usize {
         if !self.command.traits.long_reply {
             return 0;
@@ -37,8 +37,8 @@ impl Long {
         usize::try_from(self.engine.bytes_of(name)).unwrap_or(usize::MAX).saturating_mul(2)
     }
 
-    /// Executes the request. Returns the rest of the input and the encoded reply: encoding many megabytes
-    /// takes long as well.
+    /// Executes the request. Returns the rest of the input and the encoded reply. It encodes the reply on this
+    /// thread, because that takes long as well for many megabytes.
     pub(super) fn execute(mut self) -> (Vec<u8>, Vec<u8>) {
         let words = words_at(&self.input, &self.words);
         let mut replies = Vec::new();

@@ -1,5 +1,5 @@
-//! The replies of a connection that have not left yet: those that the socket does not accept, and those that
-//! wait for the disk.
+//! The replies of a connection that have not been sent yet: the socket has not accepted them, or they wait for
+//! the disk.
 
 use std::io;
 use std::pin::Pin;
@@ -13,23 +13,23 @@ use crate::worker::READ_BYTES;
 
 /// An empty buffer of the worker is freed if it is larger than this.
 const KEEP_BYTES: usize = 256 * 1024;
-/// Bytes written to one connection before others have their turn.
+/// The number of bytes to write to one connection before others have their turn.
 const SENT_BYTES: usize = 4 << 20;
 
-/// Replies that have not left yet.
+/// Replies that have not been sent yet.
 #[derive(Default)]
 pub(super) struct Outbox {
     /// Replies that the socket has not accepted yet.
     unsent: Vec<u8>,
-    /// The number of bytes of `unsent` that have been sent since.
+    /// The number of bytes at the start of `unsent` that have been sent since.
     sent: usize,
     /// Set while unsent replies wait for the disk.
     unsynced: Option<Unsynced>,
-    /// Whether written bytes may still be in the stream. A TLS stream buffers.
+    /// Whether written bytes may still be in the stream, because a TLS stream buffers.
     unflushed: bool,
 }
 
-/// Replies that wait for the disk: those in `unsent` from `safe` on must not leave before the log records
+/// Replies that wait for the disk: the bytes of `unsent` from `safe` on must not be sent before the log records
 /// below `next` are safe.
 #[derive(Clone, Copy)]
 struct Unsynced {
@@ -37,11 +37,12 @@ struct Unsynced {
     safe: usize,
     /// The number of replies.
     replies: usize,
-    /// Whether other connections have had their turn. Their changes are written together with ours.
+    /// Whether other connections have had their turn. The log writes their changes together with ours.
     late: bool,
 }
 
-/// Changes that are not on the disk must not be acknowledged: the replies that waited for it were removed.
+/// The log could not be synced. The waiting replies were removed, because changes that are not on the disk must
+/// not be acknowledged.
 #[derive(Debug)]
 pub(super) struct NotSynced {
     pub(super) refused: Refused,
@@ -49,46 +50,46 @@ pub(super) struct NotSynced {
     pub(super) replies: usize,
 }
 
-/// How far the unsent replies got.
+/// The progress of sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     /// The socket accepted nothing.
     Stuck,
-    /// It accepted some, or there was nothing to send.
+    /// The socket accepted some bytes, or there was nothing to send.
     Moving,
-    /// It has accepted all.
+    /// The socket accepted all bytes.
     All,
 }
 
 impl Outbox {
-    /// Bytes of replies that the client has not read.
+    /// Returns the number of bytes that the client has not read.
     pub(super) const fn unread(&self) -> usize {
         self.unsent.len() - self.sent
     }
 
-    /// Whether everything has left, also out of the stream.
+    /// Returns whether all replies have been sent, including the bytes in the stream's buffer.
     pub(super) const fn is_empty(&self) -> bool {
         self.unsent.is_empty() && !self.unflushed
     }
 
-    /// The bytes of its buffer.
+    /// Returns the memory of its buffer in bytes.
     pub(super) const fn memory_bytes(&self) -> usize {
         self.unsent.capacity()
     }
 
-    /// The buffer, to add replies to its end.
+    /// Returns the buffer, to add replies at its end.
     pub(super) const fn end(&mut self) -> &mut Vec<u8> {
         &mut self.unsent
     }
 
-    /// Counts `answered` replies that were added at the end: they wait for the disk like those before them.
+    /// Counts `answered` replies that were added at the end. They wait for the disk as the replies before them do.
     pub(super) const fn answered(&mut self, answered: usize) {
         if let Some(unsynced) = &mut self.unsynced {
             unsynced.replies += answered;
         }
     }
 
-    /// Waits until unsent replies may leave.
+    /// Waits until the unsent replies may be sent.
     pub(super) fn poll_synced(
         &mut self,
         log: Option<&Log>,
@@ -123,7 +124,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Writes `out`, and keeps what the socket does not accept.
+    /// Writes `out`, and keeps the bytes that the socket does not accept.
     pub(super) fn write<S: AsyncWrite + Unpin>(
         &mut self,
         stream: &mut S,
@@ -146,7 +147,7 @@ impl Outbox {
     /// Keeps `out[from..]` until the socket accepts it.
     fn keep(&mut self, out: &mut Vec<u8>, from: usize) -> io::Result<()> {
         if from < out.len() {
-            // Free the sent part, even if there are always unsent bytes after it.
+            // Free the sent part here, because the buffer may never become empty.
             if self.sent > self.unsent.len() / 2 {
                 self.unsent.drain(..self.sent);
                 self.sent = 0;

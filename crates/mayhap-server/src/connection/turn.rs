@@ -1,4 +1,4 @@
-//! One turn of a connection: as much as it does before others have theirs.
+//! One turn of a connection: the work it does before other connections have their turn.
 
 use std::io;
 use std::sync::Arc;
@@ -18,50 +18,50 @@ use crate::session::{DelayedReply, Dispatch, Job, Next, Tools};
 use crate::shared::ClientPause;
 use crate::worker::{READ_BYTES, WorkerBuffers, empty_requests, empty_words};
 
-/// Bytes of replies after which they are written before more requests run.
+/// Replies of this many bytes are written before more requests run.
 const WRITE_BYTES: usize = 1 << 20;
-/// Bytes of a request that must arrive for its deadline to be extended.
+/// The number of bytes of a request that must arrive for its deadline to be extended.
 const PROGRESS_BYTES: usize = 16 * 1024;
 /// The maximum number of requests in a batch, for replies that may be long.
 const AT_ONCE: usize = 16;
-/// The maximum number of item requests in a batch, after which the time is checked. A request that inserts
+/// The maximum number of item requests in a batch. The time is checked after each batch. A request that inserts
 /// into a chain of a thousand filters takes 0.4 ms.
 const ITEMS_AT_ONCE: usize = 64;
 /// The time a connection runs requests before others have their turn.
 const LONGEST_TURN: Duration = Duration::from_millis(20);
-/// The time a stopping server keeps reading from a client that does not pause.
+/// The time for which a stopping server keeps reading from a client that does not pause.
 const STOPPING_READ: Duration = Duration::from_millis(500);
 
-/// Why the turn of a connection is over.
+/// The reason why the turn of a connection is over.
 pub(super) enum Turn {
-    /// There is more to do after others had their turn.
+    /// More work remains. Others have their turn first.
     More,
     /// The server is stopping, and there seems to be nothing to read.
     LastLook,
-    /// All buffers together exceed the limit and this connection has a part of them, or requests are paused.
+    /// All buffers together exceed the limit and this connection uses some of them, or requests are paused.
     Crowded,
-    /// A job that takes long.
+    /// A long job must run.
     Job(Job),
-    /// A request that takes long.
+    /// A long request must run.
     Long(Long),
-    /// A reply that has to wait.
+    /// A reply must wait.
     Pause(Box<DelayedReply>),
     /// The connection is closed, by the server or by the client.
     Closed,
 }
 
-/// Whether `CLIENT PAUSE` holds this command.
+/// Returns whether `CLIENT PAUSE` delays this command.
 fn is_paused(pause: ClientPause, name: &[u8]) -> bool {
     pause == ClientPause::All || table::find(name).is_some_and(Command::may_change)
 }
 
-/// Whether this command must wait while all buffers together exceed the limit. Even a client with empty
-/// buffers could ask for a megabyte.
+/// Returns whether this command must wait while all buffers together exceed the limit. Even a client with
+/// empty buffers could request a megabyte.
 fn is_crowded_out(name: &[u8]) -> bool {
     table::find(name).is_some_and(|command| command.traits.long_reply)
 }
 
-/// Whether the words are the beginning of an HTTP request. A web page can make a browser send anything to a
+/// Returns whether the words begin an HTTP request. A web page can make a browser send anything to a
 /// port of this machine, but it cannot change how an HTTP request begins.
 ///
 /// `GET` is also a command, so the HTTP version at the end of the line must match as well.
@@ -78,11 +78,11 @@ fn is_http(words: &[&[u8]]) -> bool {
     }
 }
 
-/// The maximum number of requests like this one in a batch.
+/// Returns the maximum number of such requests in a batch.
 const fn most_at_once(command: &Command) -> usize {
     match command.run {
         Run::Ask(_) | Run::Add(_) => ITEMS_AT_ONCE,
-        // Keep few long replies in memory together.
+        // Keep only few long replies in memory at the same time.
         _ if command.traits.long_reply => 1,
         _ => AT_ONCE,
     }
@@ -136,7 +136,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                     }
                     let known = self.session.request_limits().authenticated;
                     match self.inbox.poll_read(&mut self.stream, known, buffers, context) {
-                        // The client sends no more, but may still read its replies.
+                        // The client has finished sending, but may still read its replies.
                         Poll::Ready(Ok((0, _))) => {
                             self.closing = true;
                             continue;
@@ -147,7 +147,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                         }
                         Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                         Poll::Pending if self.shared.is_stopping() => {
-                            // The kernel may have bytes that have not been reported yet.
+                            // The kernel may have received bytes that it has not reported yet.
                             if !std::mem::replace(&mut self.stopping().looked, true) {
                                 return Poll::Ready(Ok(Turn::LastLook));
                             }
@@ -166,8 +166,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         }
     }
 
-    /// Waits until unsent replies may leave. If the disk fails, the client gets errors in place of the
-    /// replies that waited for it: changes that are not on the disk are not acknowledged.
+    /// Waits until the unsent replies may be sent. If the disk fails, the client gets errors in place of the
+    /// waiting replies, because changes that are not on the disk are not acknowledged.
     fn poll_synced(&mut self, context: &Context<'_>) -> Poll<()> {
         let log = self.shared.engine().log().map(|log| &**log);
         match self.outbox.poll_synced(log, context) {
@@ -180,7 +180,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         Poll::Ready(())
     }
 
-    /// The limit for unread replies. An unauthenticated client must read each reply before the next request
+    /// Returns the limit for unread replies. An unauthenticated client must read each reply before the next request
     /// runs.
     fn unread_limit(&self) -> usize {
         match self.session.request_limits().authenticated {
@@ -189,7 +189,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         }
     }
 
-    /// Whether all buffers together exceed the limit, or will with the replies that are being made.
+    /// Returns whether all buffers together exceed the limit, or will do so with the current replies.
     fn is_crowded(&self) -> bool {
         self.shared.clients().expected_bytes() > self.shared.settings().buffers_limit
     }
@@ -261,7 +261,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                     if let Next::Long(command) = next {
                         long = self.inbox.decoder.spans(frame).map(|spans| (command, spans, bytes));
                         if long.is_none() {
-                            // An inline request with quotes, typed by a person: run it here.
+                            // An inline request with quotes, which a person typed: run it here.
                             self.session.execute_batch(&mut vec![Request { command, words }], &mut tools);
                             next = self.session.finished();
                         }
@@ -281,7 +281,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             encode::error(error, &mut buffers.out);
             next = Next::Close;
         }
-        // A request that takes long stays at the front of the input.
+        // A long request stays at the front of the input.
         let cut = self.inbox.decoder.cut(done - usize::from(long.is_some()));
         self.inbox.keep_rest(received, cut, buffers);
         if done > 0 {
@@ -291,7 +291,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         } else if self.inbox.arrived >= PROGRESS_BYTES && self.session.request_limits().authenticated {
             self.set_due(true);
         }
-        // A partial request of an unauthenticated client needs more bytes: running again would read none.
+        // A partial request of an unauthenticated client needs more bytes. Running it again would read none.
         let more = !self.inbox.kept.is_empty() && (!all || most == 1 && done > 0);
         self.reply(context, buffers)?;
         if self.shared.is_stopping() {
@@ -323,7 +323,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
         })
     }
 
-    /// Sends the replies in the buffer of the worker, or keeps them until the disk has their changes.
+    /// Sends the replies in the worker's buffer, or keeps them until their changes are on the disk.
     fn reply(&mut self, context: &mut Context<'_>, buffers: &mut WorkerBuffers) -> io::Result<()> {
         let replies = self.session.take_answered();
         buffers.counters.wrote(buffers.out.len());

@@ -5,14 +5,14 @@ use crate::{machine, quantity};
 /// An amount of memory: a number of bytes, or a share of the memory that this process can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// Bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// Percent of the memory of the machine or of the control group.
+    /// A percentage of the memory of the machine or of the control group.
     Percent(u8),
 }
 
 impl Memory {
-    /// `4GiB`, `80%`.
+    /// Parses `4GiB` or `80%`.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         match text.strip_suffix('%') {
@@ -33,7 +33,7 @@ impl Memory {
         }
     }
 
-    /// The text that [`read`](Self::read) parses.
+    /// Returns the text that [`read`](Self::read) parses.
     #[must_use]
     pub fn to_text(self) -> String {
         match self {

@@ -1,4 +1,4 @@
-//! Files that are written completely or not at all.
+//! Atomic replacement: a file is written completely or not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -6,25 +6,24 @@ use std::path::{Path, PathBuf};
 
 use super::FileError;
 
-/// Who may read a file that is written.
+/// The permissions of a written file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// The permissions of the file that is replaced; for a new file, the default permissions of this user.
+    /// Keeps the permissions of a replaced file. A new file has the user's default permissions.
     AsUsual,
-    /// The permissions of the file that is replaced; a new file can be read only by its owner, because it contains a
-    /// secret.
+    /// Keeps the permissions of a replaced file. Only its owner can read a new file, because it contains a secret.
     Owner,
-    /// Only the owner, whatever the permissions of the file that is replaced.
+    /// Only the owner can read the file, whatever the permissions of a replaced file.
     OnlyOwner,
 }
 
-/// A file being written that takes the place of another in one step.
+/// A file being written that replaces another in one step.
 ///
 /// The bytes go to a new file in the same folder. [`finish`](Self::finish) syncs it to the disk and then renames it. After
-/// a crash at any moment the name leads to the whole old file or the whole new one. Programs that have the old file open
-/// keep it. Symbolic links are followed. If the value is dropped before, the old file stays and the new one is removed.
+/// a crash at any moment, the name leads to the whole old file or the whole new one. Programs that have the old file open
+/// keep it. Symbolic links are followed. Dropping the value before `finish` keeps the old file and removes the new one.
 ///
-/// Nothing is buffered here; write large pieces or use a [`BufWriter`](io::BufWriter). To write filters, use
+/// Writes are not buffered: write large pieces, or use a [`BufWriter`](io::BufWriter). To write filters, use
 /// [`save`](super::save) or [`replace`](super::replace).
 ///
 /// ```
@@ -48,7 +47,7 @@ pub struct Replacement {
     file: File,
     /// The new file.
     aside: PathBuf,
-    /// The file to replace: `path` after its links were followed.
+    /// The file to replace: `path` with its links followed.
     target: PathBuf,
     /// The name that errors show.
     path: PathBuf,
@@ -58,8 +57,8 @@ impl Replacement {
     /// Creates an empty file beside `path`, with the permissions it will have.
     ///
     /// # Errors
-    /// [`FileError::Io`] if `path` is a folder or another thing that is not a regular file, or if its folder does not
-    /// exist or takes no new file.
+    /// [`FileError::Io`] if `path` exists and is not a regular file, or if its folder does not exist or the file cannot be
+    /// created there.
     pub fn begin(path: impl AsRef<Path>, readers: Readers) -> Result<Self, FileError> {
         let path = path.as_ref();
         let (target, permissions) = target_of(path).map_err(FileError::io("replace", path))?;
@@ -73,27 +72,27 @@ impl Replacement {
         match (permissions, readers) {
             (Some(permissions), Readers::AsUsual | Readers::Owner) => self.file.set_permissions(permissions),
             (None, Readers::AsUsual) => Ok(()),
-            // Whatever the user's umask is.
+            // The user's umask does not matter.
             (None, Readers::Owner) | (_, Readers::OnlyOwner) => for_its_owner_only(&self.file),
         }
     }
 
-    /// Puts the new file in the place of the old one.
+    /// Replaces the old file with the new one.
     ///
     /// # Errors
-    /// [`FileError::Io`]. The old file is unchanged then, with one exception: if the action is `sync the folder of`, the new
-    /// file is in place, but it may not survive a power failure.
+    /// [`FileError::Io`]. The old file is then unchanged, with one exception: if the action is `sync the folder of`, the new
+    /// file is in place, but may not survive a power failure.
     pub fn finish(self) -> Result<(), FileError> {
         self.file.sync_all().map_err(FileError::io("write", &self.path))?;
         fs::rename(&self.aside, &self.target).map_err(FileError::io("replace", &self.path))?;
         sync_folder_of(&self.target).map_err(FileError::io("sync the folder of", &self.path))
     }
 
-    /// Puts the new file in place if no file has the name, in one step.
+    /// Gives the new file its name, in one step, but never replaces a file.
     ///
     /// # Errors
-    /// Those of [`finish`](Self::finish), and an [`io::ErrorKind::AlreadyExists`] with the action `create` if there is a
-    /// file.
+    /// Those of [`finish`](Self::finish), and [`io::ErrorKind::AlreadyExists`] with the action `create` if a file has the
+    /// name.
     pub fn finish_new(self) -> Result<(), FileError> {
         self.file.sync_all().map_err(FileError::io("write", &self.path))?;
         // Unlike a rename, a hard link never replaces a file.
@@ -114,12 +113,12 @@ impl Write for Replacement {
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        // Best effort, for what was not finished: after a rename the name is gone.
+        // Best effort, for an unfinished file. After a rename this name does not exist.
         let _ = fs::remove_file(&self.aside);
     }
 }
 
-/// The file that `path` leads to, and its permissions if it exists.
+/// Returns the file that `path` leads to, and its permissions if it exists.
 fn target_of(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
     if path.file_name().is_none() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"));
@@ -129,7 +128,7 @@ fn target_of(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
         Ok(about) if about.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // A link to a file that does not exist yet is followed, too.
+            // Also follow a link to a file that does not exist yet.
             let led_to = fs::read_link(path).ok();
             let folder = path.parent().unwrap_or(Path::new(""));
             Ok((led_to.map_or_else(|| path.to_owned(), |target| folder.join(target)), None))
@@ -138,8 +137,8 @@ fn target_of(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
     }
 }
 
-/// A new, empty file in the folder of `target`, on the same file system. Its name is short and random, so that it does
-/// not collide with another file.
+/// Creates an empty file in the folder of `target`, so that both are on the same file system. Its name is short, and
+/// random to avoid collisions.
 fn create_aside(target: &Path, readers: Readers) -> io::Result<(File, PathBuf)> {
     loop {
         let mut random = [0; 8];
@@ -150,7 +149,7 @@ fn create_aside(target: &Path, readers: Readers) -> io::Result<(File, PathBuf)> 
         #[cfg(unix)]
         if readers != Readers::AsUsual {
             use std::os::unix::fs::OpenOptionsExt as _;
-            // Before the first byte is written.
+            // The file has these permissions before the first byte is written.
             options.mode(0o600);
         }
         match options.open(&aside) {
@@ -172,8 +171,8 @@ fn for_its_owner_only(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the creation, the renaming or the removal of the file `path` durable: names are stored in the folder, and the
-/// folder must reach the disk too.
+/// Makes the creation, the renaming or the removal of the file `path` durable. The folder stores the names, so it must be
+/// synced as well.
 ///
 /// # Errors
 /// The folder cannot be opened or synced.

@@ -23,13 +23,13 @@ use super::joined::Joined;
 /// # Ok::<(), mayhap::BuildError>(())
 /// ```
 ///
-/// The bytes of the item are all bytes that the value's `Hash` writes; the filter hashes them as any others.
+/// The bytes of the item are all bytes that the value's `Hash` writes. The filter hashes them as it hashes any item.
 ///
 /// * **Within one program only.** The standard library does not promise what its types write, and `#[derive(Hash)]` follows
-///   the order of fields and variants. Another version of Rust or of the type may write other bytes, and a filter that was
+///   the order of fields and variants. Another version of Rust or of the type may write other bytes. A filter that was
 ///   saved before then answers *no* for its own items. For files, and for filters that several programs share or merge, use
 ///   items with a fixed encoding: text, integers, tuples, or an [`Item`] of your own.
-/// * It is another item than the value itself: `ByHash("ada")` is not `"ada"`.
+/// * **A different item.** `ByHash("ada")` and `"ada"` are two items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ByHash<T: ?Sized>(pub T);
 

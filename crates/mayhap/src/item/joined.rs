@@ -6,16 +6,16 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Item;
 
-/// Bytes that are put together from parts. Few of them need no allocation.
+/// Bytes that are joined from parts. It allocates only for more than `SHORT` bytes.
 #[derive(Debug)]
 pub(super) struct Joined {
     short: [u8; SHORT],
     len: usize,
-    /// All bytes, once they are more than fit in `short`.
+    /// All bytes, as soon as they do not fit in `short`.
     long: Vec<u8>,
 }
 
-/// A pair of integers or of short texts fits.
+/// The number of bytes that need no allocation: enough for a pair of integers or of short texts.
 const SHORT: usize = 96;
 
 impl Joined {
@@ -37,7 +37,7 @@ impl Joined {
         self.len = end;
     }
 
-    /// Adds a part so that parts of other lengths never look the same: its length in bytes, then its bytes.
+    /// Adds the length of a part in bytes, then its bytes. Two different lists of parts therefore never give the same bytes.
     pub(super) fn push_part<I: Item + ?Sized>(&mut self, part: &I) {
         part.with_bytes(|bytes| {
             self.push(&(bytes.len() as u64).to_le_bytes());
@@ -50,8 +50,8 @@ impl Joined {
     }
 }
 
-/// Collects what a `Hash` writes. Numbers are little-endian and `usize` has 64 bits, so that the same calls give the same
-/// bytes on every platform.
+/// Collects the bytes that a `Hash` writes. Numbers are little-endian and `usize` has 64 bits, so the same calls give the
+/// same bytes on every platform.
 impl Hasher for Joined {
     fn finish(&self) -> u64 {
         xxh3_64(self.as_bytes())
@@ -110,10 +110,10 @@ impl Hasher for Joined {
     }
 }
 
-/// One macro for tuples of one to four items.
+/// Implements [`Item`] for tuples of one to four items.
 macro_rules! tuple_items {
     ($(($($part:ident $at:tt),*))*) => {$(
-        /// For each part its length in bytes as a little-endian `u64`, then its bytes.
+        /// The bytes are, for each part, its length in bytes as a little-endian `u64`, then its bytes.
         impl<$($part: Item),*> Item for ($($part,)*) {
             #[inline]
             fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
@@ -132,7 +132,8 @@ tuple_items! {
     (A 0, B 1, C 2, D 3)
 }
 
-/// The same bytes as a tuple of these parts. An array of integers is not an item, except `[u8; N]`, which is bytes.
+/// The bytes are those of a tuple of these parts. An array of integers is not an item. The exception is `[u8; N]`: its
+/// bytes are the item.
 impl<I: Item + ?Sized, const N: usize> Item for [&I; N] {
     #[inline]
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
@@ -142,7 +143,7 @@ impl<I: Item + ?Sized, const N: usize> Item for [&I; N] {
     }
 }
 
-/// The same bytes as a tuple of these parts.
+/// The bytes are those of a tuple of these parts.
 impl<const N: usize> Item for [String; N] {
     #[inline]
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {

@@ -29,14 +29,14 @@ use std::sync::Arc;
 /// | `str`, `String`, `char` | UTF-8: `'a'` is the same item as `"a"` |
 /// | `u8` to `u128`, `i8` to `i128` | little-endian, at their own width; `usize` and `isize` with 64 bits |
 /// | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | 4 or 16 bytes in network order; an `IpAddr` is the same item as the address in it |
-/// | `Path`, `OsStr` | the bytes of the system's form: for a path of UTF-8, the bytes of that text |
+/// | `Path`, `OsStr` | the bytes in the system's encoding; for a path in UTF-8, the bytes of that text |
 /// | `uuid::Uuid` (feature `uuid`) | its 16 bytes, most significant first |
 /// | tuples of one to four items, `[&I; N]`, `[String; N]` | for each part its length as a little-endian `u64`, then its bytes |
-/// | `&I`, `&mut I`, `Box<I>`, `Rc<I>`, `Arc<I>`, `Cow<I>` | those of the item |
+/// | `&I`, `&mut I`, `Box<I>`, `Rc<I>`, `Arc<I>`, `Cow<I>` | the bytes of the item inside |
 ///
-/// These encodings are frozen. [`ByHash`] makes an item of any other type with [`Hash`], with one that is not.
+/// These encodings are frozen. [`ByHash`] makes an item of any other type with [`Hash`]; its encoding is not frozen.
 ///
-/// A path is compared by its bytes: `a//b` is another item than `a/b`, although the two paths are equal.
+/// A path is compared by its bytes: `a//b` and `a/b` are two items, although the two paths are equal.
 ///
 /// ```
 /// use mayhap::Bloom;
@@ -145,7 +145,7 @@ impl Item for String {
     }
 }
 
-/// As text of one character.
+/// Encoded as text of one character.
 impl Item for char {
     #[inline(always)]
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
@@ -203,7 +203,7 @@ impl Item for uuid::Uuid {
     }
 }
 
-/// One macro for impls that pass on to the item inside.
+/// Implements [`Item`] for types that pass on to the item inside.
 macro_rules! items_of {
     ($($outer:ty as $inner:ty),* $(,)?) => {$(
         impl Item for $outer {
@@ -374,7 +374,7 @@ mod tests {
         assert_ne!(bytes(&7_u32), bytes(&7_u64));
     }
 
-    /// Frozen: filters in files depend on these bytes.
+    /// The bytes are frozen: filters in files depend on them.
     #[test]
     fn the_bytes_of_addresses_paths_and_characters_never_change() {
         assert_eq!(bytes(&'é'), "é".as_bytes());
@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(bytes(&uuid), expected);
     }
 
-    /// Frozen as well.
+    /// These bytes are frozen as well.
     #[test]
     fn the_bytes_of_tuples_and_arrays_never_change() {
         let pair = b"\x03\0\0\0\0\0\0\0ada\x02\0\0\0\0\0\0\0\x17\x07".to_vec();
@@ -467,7 +467,7 @@ mod tests {
         assert_ne!(bytes(&ByHash(Event::Open(7))), bytes(&ByHash(Event::Close(7))));
         assert_ne!(bytes(&ByHash(("a", "bc"))), bytes(&ByHash(("ab", "c"))));
         assert_ne!(bytes(&ByHash("a")), bytes("a"));
-        // Numbers are written alike on every platform.
+        // Numbers have the same bytes on every platform.
         assert_eq!(bytes(&ByHash(0x0102_u16)), [2, 1]);
         assert_eq!(bytes(&ByHash(0x0102_u32)), [2, 1, 0, 0]);
         assert_eq!(bytes(&ByHash(7_usize)), bytes(&ByHash(7_u64)));

@@ -291,7 +291,7 @@ impl Lines {
             let first = page(words.start).max(start);
             let bytes = page(words.end).saturating_sub(first);
             let first = first - map;
-            // Any value is a valid word, and `&mut self` says that nobody is looking.
+            // Any value is a valid word, and `&mut self` guarantees that no other thread reads.
             if bytes > 0 {
                 pages.map.give_back(first..first + bytes);
             }

@@ -34,7 +34,7 @@ use crate::store::Lines;
 ///   pyprobables; one XXH3, MD5 or SHA per 16 to 64 bytes of positions for pybloom_live. Batches are not faster
 ///   than single calls.
 /// * Created by the readers in the crate `mayhap-formats`, and by `create` in those that also write
-///   (`bits_and_blooms`, `bip37`). A `.mayhap` file keeps all of it. For all other purposes there are better
+///   (`bits_and_blooms`, `bip37`). A `.mayhap` file keeps the whole filter. For all other purposes there are better
 ///   filters.
 #[derive(Debug)]
 pub struct WideBloom {

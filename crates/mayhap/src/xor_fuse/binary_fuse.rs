@@ -11,7 +11,7 @@ use crate::statics::graph::FuseGraph;
 /// * **no** is certain. **maybe** is a false positive for one non-member in 256 ([`BinaryFuse8`]), 65 536
 ///   ([`BinaryFuse16`]) or 4 · 10^9 ([`BinaryFuse32`]), for any number of items. There are no rates in
 ///   between. An empty filter answers *no* to everything.
-/// * 9.04 bits per item at a million items with 8-bit fingerprints, where a Bloom filter of that rate takes
+/// * It takes 9.04 bits per item at a million items with 8-bit fingerprints; a Bloom filter of that rate takes
 ///   11.6. Small sets take more: 11.3 bits at a thousand items, 15.4 at a hundred.
 /// * A lookup is one hash, three independent loads and two XORs, for members and non-members.
 /// * Duplicate items are allowed. Items are identified by 64 bits of their hash. Two items with the same 64

@@ -41,8 +41,8 @@ pub use crate::statics::placed::SlotGraph;
 use crate::statics::table::StaticTable;
 use crate::statics::{self, BuildOptions, Fingerprint};
 
-/// A static filter of fingerprints in slots, three for each item: [`Xor`] or [`BinaryFuse`], which say what they
-/// promise and cost.
+/// A static filter of fingerprints in slots, three for each item. See [`Xor`] and [`BinaryFuse`] for their promises and
+/// costs.
 ///
 /// `F` is the fingerprint, whose width sets the false-positive rate. `G` chooses the slots: [`XorGraph`] or
 /// [`FuseGraph`].
@@ -60,7 +60,7 @@ pub struct XorFuse<F: Fingerprint, G: SlotGraph> {
 impl<F: Fingerprint, G: SlotGraph> XorFuse<F, G> {
     /// Builds the filter of these items, with all the machine's threads. Duplicates are allowed.
     ///
-    /// The hash is the fast one with a random seed; [`build`](Self::build) takes any hash scheme.
+    /// It uses the fast hash with a random seed. [`build`](Self::build) takes any hash scheme.
     ///
     /// # Errors
     /// [`BuildError::OutOfMemory`] if the system refuses the memory. [`BuildError::Unsolvable`] if an
@@ -303,7 +303,7 @@ impl<F: Fingerprint, G: SlotGraph> TryFrom<&[u64]> for XorFuse<F, G> {
     }
 }
 
-/// As from a slice.
+/// Builds the filter as from a slice.
 impl<F: Fingerprint, G: SlotGraph> TryFrom<&Vec<u64>> for XorFuse<F, G> {
     type Error = BuildError;
 
@@ -312,7 +312,7 @@ impl<F: Fingerprint, G: SlotGraph> TryFrom<&Vec<u64>> for XorFuse<F, G> {
     }
 }
 
-/// As from a slice.
+/// Builds the filter as from a slice.
 impl<F: Fingerprint, G: SlotGraph> TryFrom<Vec<u64>> for XorFuse<F, G> {
     type Error = BuildError;
 

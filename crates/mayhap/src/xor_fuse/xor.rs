@@ -13,8 +13,8 @@ use crate::statics::graph::XorGraph;
 /// * **no** is certain. **maybe** is a false positive for one non-member in 256 ([`Xor8`]), 65 536
 ///   ([`Xor16`]) or 4 · 10^9 ([`Xor32`]), for any number of items. There are no rates in between. An empty
 ///   filter answers *no* to everything.
-/// * 1.23 fingerprints per item, and 32 more: 9.84 bits per item with 8-bit fingerprints, 10.1 at a thousand
-///   items.
+/// * It takes 1.23 fingerprints per item, and 32 more: 9.84 bits per item with 8-bit fingerprints, 10.1 at a
+///   thousand items.
 /// * A lookup is one hash, three independent loads and two XORs, for members and non-members. The three slots
 ///   can be anywhere, so building is slow: every step waits for memory.
 /// * Duplicate items are allowed. Items are identified by 64 bits of their hash. Two items with the same 64

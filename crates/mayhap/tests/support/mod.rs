@@ -1,4 +1,4 @@
-//! The adapter from our kinds to the suites of the testkit.
+//! Adapts our kinds to the test suites of the testkit.
 
 use std::fmt;
 use std::rc::Rc;
@@ -8,13 +8,13 @@ use mayhap_testkit::{Inserted, Subject};
 
 type Watch = dyn Fn(&Filter);
 
-/// A filter of any kind under test. It checks on the way that every method agrees with its siblings: batches with single
-/// calls, hashes with items, counts with answers.
+/// A filter of any kind under test. Every call also checks that related methods agree: batches with single calls, hashes
+/// with items, counts with answers.
 ///
-/// Kinds whose guarantees differ (a set of cut fingerprints, a filter with two error rates) have an adapter of their own.
+/// Kinds with other guarantees (a set of cut fingerprints, a filter with two error rates) have their own adapters.
 pub(crate) struct Tested {
     pub(crate) filter: Filter,
-    /// Sees the filter, and every copy of it, after each insertion.
+    /// Called with the filter, and with every copy of it, after each insertion.
     watch: Option<Rc<Watch>>,
 }
 
@@ -67,9 +67,9 @@ impl Subject for Tested {
         let left = self.filter.count(item).map(|count| count + u64::from(removed));
         match self.filter {
             Filter::Cuckoo(_) => assert_eq!(left, copies, "exactly one copy"),
-            // A compaction may bring more together, but loses no other copy.
+            // A compaction may raise the count, but loses no other copy.
             Filter::ScalableCuckoo(_) => assert!(left >= copies, "one copy"),
-            // Others estimate: two probes of one item may share a counter.
+            // Other kinds estimate: two probes of one item may share a counter.
             _ => {}
         }
         Some(removed)
@@ -87,7 +87,8 @@ impl Subject for Tested {
         }
     }
 
-    /// A batch returns only the number of new items, so they are also inserted one by one, which must give the same bytes.
+    /// A batch returns only the number of new items. The items are therefore also inserted one by one, and both filters must
+    /// have the same bytes.
     fn insert_batch(&mut self, items: &[&[u8]]) -> Vec<Inserted> {
         let mut one_by_one = self.filter.clone();
         let mut outcomes = Vec::new();
@@ -105,7 +106,7 @@ impl Subject for Tested {
         }
         assert!(self.filter == one_by_one, "a batch leaves another filter than its items one by one");
         self.seen();
-        // Nothing after the first rejection was tried: it counts as rejected.
+        // The batch stops at the first rejection. All later items count as rejected.
         let mut outcomes: Vec<Inserted> = outcomes.into_iter().map(Inserted::from).collect();
         outcomes.resize(items.len(), Inserted::Refused);
         outcomes
@@ -124,7 +125,7 @@ impl Subject for Tested {
     }
 }
 
-/// `MAYHAP_OPERATIONS` sets a longer run.
+/// Returns the number of operations. `MAYHAP_OPERATIONS` sets a longer run.
 #[allow(dead_code, reason = "not every test file runs the suites at this length")]
 pub(crate) fn operations() -> u64 {
     std::env::var("MAYHAP_OPERATIONS").map_or(200_000, |number| number.parse().expect("a number"))
