@@ -70,7 +70,7 @@ impl Watch {
         self.names.iter().map(|name| &**name)
     }
 
-    /// Whether one of the names was changed. [`Engine::run_transaction`](crate::Engine::run_transaction)
+    /// Whether one of the names was changed. [`Engine::execute_transaction`](crate::Engine::execute_transaction)
     /// checks it at the right moment.
     #[must_use]
     pub fn is_disturbed(&self) -> bool {

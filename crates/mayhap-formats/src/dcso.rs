@@ -179,11 +179,10 @@ impl<R: Read> Unpacking<R> {
     }
 
     fn words(&mut self, shape: &BloomShape) -> Result<Lines, DecodeError> {
-        self.expect(internals::bloom::words(&shape) * 8)?;
-        let mut lines = Lines::zeroed(internals::bloom::lines(&shape))?;
+        self.expect(internals::bloom::words(shape) * 8)?;
+        let mut lines = Lines::zeroed(internals::bloom::lines(shape))?;
         let mut buffer = [0; 8192];
-        for words in
-            lines.words_mut()[..internals::bloom::words(&shape) as usize].chunks_mut(buffer.len() / 8)
+        for words in lines.words_mut()[..internals::bloom::words(shape) as usize].chunks_mut(buffer.len() / 8)
         {
             let bytes = &mut buffer[..words.len() * 8];
             self.fill(bytes)?;
@@ -250,7 +249,7 @@ fn write_plain(filter: &Bloom, data: &[u8], out: &mut dyn Write) -> Result<(), W
     for field in [VERSION, shape.capacity(), p, shape.probes().into(), shape.bits(), filter.inserted()] {
         out.write_all(&field.to_le_bytes())?;
     }
-    write_words_le(internals::bloom::bits(filter), internals::bloom::words(&shape), out)?;
+    write_words_le(internals::bloom::bits(filter), internals::bloom::words(shape), out)?;
     out.write_all(data)?;
     Ok(())
 }

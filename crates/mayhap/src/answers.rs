@@ -358,7 +358,7 @@ mod tests {
         for len in [0, 1, 63, 64, 65, 128, 200] {
             for every in [1, 2, 3, 5, 64, 70] {
                 for invert in [false, true] {
-                    let chosen = |index: &usize| (index / every) % 2 == 0;
+                    let chosen = |index: &usize| (index / every).is_multiple_of(2);
                     let bits: BatchBits = (0..len).map(|index| chosen(&index)).collect();
                     let bits = if invert { !bits } else { bits };
                     let plain: Vec<usize> = (0..len).filter(|index| chosen(index) != invert).collect();
