@@ -139,6 +139,7 @@ fn target_of(path: &Path) -> io::Result<(PathBuf, Option<fs::Permissions>)> {
 
 /// Creates an empty file in the folder of `target`, so that both are on the same file system. Its name is short, and
 /// random to avoid collisions.
+#[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix has modes of files"))]
 fn create_aside(target: &Path, readers: Readers) -> io::Result<(File, PathBuf)> {
     loop {
         let mut random = [0; 8];
