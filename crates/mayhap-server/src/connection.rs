@@ -25,7 +25,7 @@ use crate::client::Client;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::worker::WorkerBuffers;
-use inbox::{Inbox, Source};
+use inbox::{Inbox, RequestSource};
 use outbox::Outbox;
 use turn::Turn;
 
@@ -156,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
     fn go_on(&mut self, answered: usize) {
         self.outbox.answered(answered);
         self.account();
-        self.inbox.source = Source::Kept;
+        self.inbox.source = RequestSource::Kept;
     }
 
     /// Waits without blocking the thread. Ends early if the connection is closed or the server stops.

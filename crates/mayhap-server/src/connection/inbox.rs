@@ -25,14 +25,14 @@ pub(super) struct Inbox {
     /// because connections read into the worker's buffer.
     pub(super) kept: Vec<u8>,
     /// The source of the next requests.
-    pub(super) source: Source,
+    pub(super) source: RequestSource,
     /// The number of bytes of a request that have arrived since the deadline was set.
     pub(super) arrived: usize,
 }
 
 /// The source of a connection's next requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum RequestSource {
     /// They must be read from the socket.
     #[default]
     Socket,

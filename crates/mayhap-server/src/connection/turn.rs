@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use mayhap_command::{Command, Request, Run, table};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::inbox::{Received, Source};
+use super::inbox::{Received, RequestSource};
 use super::long::Long;
 use super::outbox::{NotSynced, Sent};
 use super::{Connection, Stopping};
@@ -127,8 +127,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
                 return Poll::Ready(Ok(Turn::Crowded));
             }
             let (received, may_have_more) = match std::mem::take(&mut self.inbox.source) {
-                Source::Kept => (Received::Kept, true),
-                Source::Socket => {
+                RequestSource::Kept => (Received::Kept, true),
+                RequestSource::Socket => {
                     // Only a partial request has a deadline.
                     let half = !self.inbox.kept.is_empty();
                     if half != self.due {
@@ -313,11 +313,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<'_, S> {
             }
             Next::Hold => {
                 self.set_due(false);
-                self.inbox.source = Source::Kept;
+                self.inbox.source = RequestSource::Kept;
                 Some(Turn::Crowded)
             }
             Next::Go | Next::Wait => {
-                self.inbox.source = if more { Source::Kept } else { Source::Socket };
+                self.inbox.source = if more { RequestSource::Kept } else { RequestSource::Socket };
                 more.then_some(Turn::More)
             }
         })
