@@ -83,12 +83,15 @@ async fn serve(stream: TcpStream, address: SocketAddr, router: Router, place: Pl
     });
     let stream = TokioIo::new(Watched { stream, clock: Arc::clone(&clock) });
     let connection = http1::Builder::new().max_buf_size(HEAD_BYTES).serve_connection(stream, service);
+    // Counted before the connection is dropped: a client that sees it closed finds it in the count.
+    let overdue = async {
+        clock.over().await;
+        tracing::debug!(%address, "HTTP connection closed: request-timeout exceeded");
+        place.0.clients().http_overdue();
+    };
     tokio::select! {
         _ = connection => {}
-        () = clock.over() => {
-            tracing::debug!(%address, "HTTP connection closed: request-timeout exceeded");
-            place.0.clients().http_overdue();
-        }
+        () = overdue => {}
     }
 }
 

@@ -35,7 +35,7 @@ use table::{HALF_BITS, LinePut, LineTable, Width, not_zero};
 /// ```
 ///
 /// ```
-/// use mayhap::FingerprintSet;
+/// use mayhap::{FingerprintSet, HashScheme};
 ///
 /// let mut seen = FingerprintSet::within(1 << 20, HashScheme::random())?; // a mebibyte
 /// assert!(seen.insert("https://example.org/")?); // certainly new

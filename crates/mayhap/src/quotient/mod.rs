@@ -60,7 +60,7 @@ use crate::sizing::quotient;
 /// assert!(words.remove("whale") && words.may_contain("whale"));
 /// assert!(words.remove("whale") && !words.may_contain("whale"));
 ///
-/// let mut more = Quotient::with_shape(*words.shape(), 0)?;
+/// let mut more = Quotient::with_shape(*words.shape(), *words.scheme())?; // shape and hash of `words`
 /// more.insert("squid")?;
 /// words.union(&more)?; // without reading any item again
 /// words.double()?; // here too
