@@ -206,7 +206,7 @@ fn threads_get_a_lock_free_kind_or_a_note_about_the_lock() {
 fn untrusted_items_get_a_keyed_hash() {
     let advice = advise(&Needs::new(1_000_000, 0.01).untrusted()).unwrap();
     assert!(advice.notes.contains(&Note::KeyedHashing));
-    assert!(advice.rust.unwrap().ends_with(", HashScheme::keyed_random()?)?;"));
+    assert!(advice.rust.unwrap().ends_with(")?.keyed()?;"));
     let advice = advise(&Needs::new(1_000_000, 0.01)).unwrap();
     assert!(advice.notes.contains(&Note::FastHashing));
 }
