@@ -24,7 +24,7 @@ fn filters_of_other_programs_are_explained_by_their_own_rules() {
             };
             let mut wrong = 0;
             for i in 0..MEMBERS {
-                for item in [text(i, "member"), text(i, "stranger")] {
+                for item in [text(i, "member"), text(i, "non-member")] {
                     let (lookup, answer) = (filter.trace(&item), filter.may_contain(&item));
                     assert_eq!(lookup.holds(), answer, "{format} {item}");
                     wrong += u64::from(answer);
@@ -61,7 +61,7 @@ fn rocksdb_and_golomb_sets_have_builders_of_their_own() {
     }
     for filter in filters {
         for i in 0..1_000 {
-            let item = text(i, if i < 500 { "member" } else { "stranger" });
+            let item = text(i, if i < 500 { "member" } else { "non-member" });
             assert_eq!(filter.explain(&item).answer, filter.may_contain(&item));
         }
     }

@@ -77,7 +77,7 @@ pub(crate) fn is_as_it_came(layout: Layout) -> bool {
     matches!(Way::of(layout), Way::Plain | Way::Multiple(_))
 }
 
-/// Allocates memory with the alignment of `malloc`; null if there is none.
+/// Allocates memory with the alignment of `malloc`. Returns null if the host refuses.
 fn plain(size: usize, zeroed: bool) -> *mut u8 {
     let may_fail = has!(RedisModule_TryAlloc) && has!(RedisModule_TryCalloc);
     // SAFETY: these functions may be called at any time, from any thread. Sizes are not zero (`GlobalAlloc`
