@@ -129,7 +129,7 @@ impl fmt::Display for Structure {
 }
 
 /// The growth that a growable cuckoo filter is priced for.
-pub const GROWABLE_TO: u64 = 16;
+pub const GROWABLE_TO: u64 = mayhap::Filter::GROWABLE_TO;
 
 /// The cost and abilities of one structure.
 #[derive(Clone, Debug, PartialEq)]

@@ -175,6 +175,14 @@ pub struct Added {
     pub new_items: u64,
 }
 
+impl Added {
+    /// Returns that no request is answered: the first one needs exclusive access.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { ran: Ran::only(0), new_items: 0 }
+    }
+}
+
 /// How many requests of a batch ran with shared access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ran {

@@ -88,9 +88,6 @@ pub enum Filter {
     Fingerprints(FingerprintSet),
 }
 
-/// The growth limit of a growable cuckoo filter of [`Filter::for_capacity`], as a multiple of its capacity.
-const GROWABLE_TO: u64 = 16;
-
 /// Evaluates the same expression for every kind. The second form has a separate expression for the bitmap, which
 /// hashes nothing. The third form also has one for filters that hash items themselves.
 macro_rules! each {
@@ -161,6 +158,10 @@ macro_rules! changing {
 }
 
 impl Filter {
+    /// The growth limit of a growable cuckoo filter of [`for_capacity`](Self::for_capacity), as a multiple of its
+    /// capacity.
+    pub const GROWABLE_TO: u64 = 16;
+
     /// Creates an empty filter of this kind for `capacity` items at `target_fpr`.
     ///
     /// It uses the fast hash with a random seed. [`with_seed`](Self::with_seed) sets the seed,
@@ -214,7 +215,7 @@ impl Filter {
             Kind::DLeft => DLeft::for_capacity(capacity, target_fpr, scheme)?.into(),
             Kind::Cuckoo => Cuckoo::for_capacity(capacity, target_fpr, scheme)?.into(),
             Kind::GrowableCuckoo => {
-                let largest = capacity.saturating_mul(GROWABLE_TO);
+                let largest = capacity.saturating_mul(Self::GROWABLE_TO);
                 GrowableCuckoo::for_growth(capacity, largest, target_fpr, scheme)?.into()
             }
             Kind::Quotient => Quotient::for_capacity(capacity, target_fpr, scheme)?.into(),

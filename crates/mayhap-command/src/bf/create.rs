@@ -263,7 +263,7 @@ pub(crate) fn insert_together(
     scratch: &mut Scratch,
     replies: &mut Vec<Reply>,
 ) -> Added {
-    let Some(Value::Bloom(filter)) = value else { return Added { ran: Ran::only(0), new_items: 0 } };
+    let Some(Value::Bloom(filter)) = value else { return Added::none() };
     let items = |request: &Request<'_>| inserted_items(request).map_or(0, <[_]>::len);
     let joined = requests.iter().take_while(|request| items(request) > 0).count();
     let added = items::add_groups(filter, &requests[..joined], items, new, scratch, replies);

@@ -44,10 +44,10 @@ pub(crate) fn add_together(
     scratch: &mut Scratch,
     replies: &mut Vec<Reply>,
 ) -> Added {
-    let Some(Value::Bloom(filter)) = value else { return Added { ran: Ran::only(0), new_items: 0 } };
+    let Some(Value::Bloom(filter)) = value else { return Added::none() };
     if let Some(item) = only_item(requests) {
         let hash = filter.hash(item);
-        let Some(is_new) = filter.insert_hash(hash) else { return Added { ran: Ran::only(0), new_items: 0 } };
+        let Some(is_new) = filter.insert_hash(hash) else { return Added::none() };
         if let (true, Some(new)) = (is_new, new) {
             new.push(hash);
         }

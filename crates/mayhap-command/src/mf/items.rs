@@ -76,7 +76,7 @@ pub(crate) fn add_together(
         && let Some(Next::Building(_)) = holder.next()
     {
         // Adding to two generations needs exclusive access to the name.
-        return Added { ran: Ran::only(0), new_items: 0 };
+        return Added::none();
     }
     let mut new_items = 0;
     for (done, request) in requests.iter().enumerate() {
